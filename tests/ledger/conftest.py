@@ -93,8 +93,8 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     recorded: list[str] = []
     write = engine.write
 
-    async def write_recorded(tx: Any, state: State, *arguments: Any) -> None:
-        await write(RecordingConnection(tx, recorded), state, *arguments)
+    async def write_recorded(tx: Any, state: State, *arguments: Any, commits: bool) -> None:
+        await write(RecordingConnection(tx, recorded), state, *arguments, commits=False)
 
     monkeypatch.setattr(engine, "write", write_recorded)
     return recorded

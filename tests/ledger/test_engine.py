@@ -80,8 +80,8 @@ async def test_lost_connection_fails_the_batch_and_moves_no_money(
     commands = await build_transfers(ledger, 3)
     original = engine.write
 
-    async def write_and_disconnect(tx: Any, *arguments: Any) -> None:
-        await original(tx, *arguments)
+    async def write_and_disconnect(tx: Any, *arguments: Any, commits: bool) -> None:
+        await original(tx, *arguments, commits=False)
         pid = await tx.fetchval("SELECT pg_backend_pid()")
         await ledger.database.execute("SELECT pg_terminate_backend($1)", pid)
 
@@ -108,11 +108,11 @@ async def test_deadlock_or_unique_violation_retries_the_batch(
     (command,) = await build_transfers(ledger, 1)
     original, attempts = engine.write, []
 
-    async def fail_once(*arguments: Any) -> None:
+    async def fail_once(*arguments: Any, **options: Any) -> None:
         attempts.append(1)
         if len(attempts) == 1:
             raise error("conflict")
-        await original(*arguments)
+        await original(*arguments, **options)
 
     monkeypatch.setattr(engine, "write", fail_once)
     assert (await ledger.submit(command)).code is None

@@ -156,8 +156,8 @@ async def test_rolled_back_batch_enqueues_no_events(
     await subscribe_to_events(ledger, "*")
     write = engine.write
 
-    async def write_and_fail(*arguments: Any) -> None:
-        await write(*arguments)
+    async def write_and_fail(*arguments: Any, commits: bool) -> None:
+        await write(*arguments, commits=False)
         raise ZeroDivisionError
 
     monkeypatch.setattr(engine, "write", write_and_fail)

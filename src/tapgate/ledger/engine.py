@@ -357,7 +357,14 @@ class Ledger:
             loaded = perf_counter()
             decisions = [self._decide(state, command) for command in commands]
             decided = perf_counter()
-            await write(tx, state, decisions, self._new_id, self._wrong_pin_limit)
+            await write(
+                tx,
+                state,
+                decisions,
+                self._new_id,
+                self._wrong_pin_limit,
+                commits=all(command.audit is None for command in commands),
+            )
             outcomes = [decision.outcome for decision in decisions]
             for index, command in enumerate(commands):
                 if command.audit is not None:

@@ -1,6 +1,7 @@
 """Database writes of a batch, in a constant number of statements."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -16,6 +17,7 @@ from tapgate.ledger.pins.wrong_pins import record_wrong_pins
 from tapgate.ledger.receipts import PendingNotification, build_notifications
 from tapgate.ledger.rejected_taps import store_rejected_taps
 from tapgate.ledger.state import Decision, NewTransaction, State, StoredTransaction
+from tapgate.runtime.store.pipeline import fetch_and_commit
 from tapgate_client.ids import IdGenerator
 
 #: Updates balances, usage and counters of locked accounts and their cards, and inserts entries.
@@ -95,7 +97,10 @@ async def write(
     decisions: Sequence[Decision],
     new_id: IdGenerator,
     wrong_pin_limit: WrongPinLimit | None = None,
+    *,
+    commits: bool = False,
 ) -> None:
+    """Write the decisions. With `commits`, commit in the last round trip if that is possible."""
     await _update_unlinked_cards(tx, state)
     await _update_pins(tx, state)
     await _insert_pin_failures(tx, state, decisions)
@@ -112,7 +117,10 @@ async def write(
     notifications = build_notifications(state, decisions, low_floats)
     # Merchants' accounts stay locked until the commit, so only statements that need their balances
     # follow.
-    merchant_balances = await _write_rows(tx, state, decisions, notifications, new_id.slot)
+    commits = commits and not any(row.is_changed for row in state.transactions.values())
+    merchant_balances = await _write_rows(
+        tx, state, decisions, notifications, new_id.slot, commits=commits
+    )
     await _update_transactions(tx, state, merchant_balances)
 
 
@@ -122,6 +130,8 @@ async def _write_rows(
     decisions: Sequence[Decision],
     notifications: Sequence[PendingNotification],
     slot: int,
+    *,
+    commits: bool,
 ) -> dict[int, int]:
     """Write what every batch writes; return the new balances of merchants by account ID."""
     cards = [
@@ -140,7 +150,8 @@ async def _write_rows(
     rollup_rows = rollups.build_rollup_rows(state, decisions)
     if not (cards or changed or rollup_rows or notifications):
         return {}
-    rows = await tx.fetch(
+    fetch = partial(fetch_and_commit, tx) if commits else tx.fetch
+    rows = await fetch(
         _WRITE_WITH_NOTIFICATIONS if notifications else _WRITE,
         cards,
         accounts,

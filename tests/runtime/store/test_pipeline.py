@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from tapgate.runtime.store.database import Database
-from tapgate.runtime.store.pipeline import begin, send_ahead
+from tapgate.runtime.store.pipeline import begin, fetch_and_commit, send_ahead
 from tapgate_client.errors import ApiError
 
 INSERT = "INSERT INTO installation VALUES ('a', '1')"
@@ -138,3 +138,104 @@ async def test_transaction_without_statements_leaves_the_connection_usable(
         assert not connection.is_in_transaction()
         assert await connection.fetchval("SELECT 1") == 1
     await database.close()
+
+
+RETURNING = "INSERT INTO installation VALUES ($1, '1') RETURNING name, value"
+
+
+async def test_last_statement_commits_and_returns_its_rows(database: Database) -> None:
+    for name in ("a", "b"):  # the second time, asyncpg has prepared the statement
+        async with database.transaction() as tx:
+            await tx.execute("SELECT 1")
+            assert await fetch_and_commit(tx, RETURNING, name) == [(name, "1")]
+            assert not tx.is_in_transaction()
+            assert await database.fetchval("SELECT count(*) FROM installation") == ord(name) - 96
+        assert await database.fetchval("SELECT 1") == 1
+
+
+async def test_first_statement_can_be_the_last(database: Database) -> None:
+    async with database.transaction() as tx:
+        assert await fetch_and_commit(tx, RETURNING, "a") == [("a", "1")]
+    assert await database.fetchval("SELECT count(*) FROM installation") == 1
+
+
+@pytest.mark.parametrize(
+    ("sql", "argument", "error"),
+    [
+        ("SELECT nothing, $1::int", 1, asyncpg.UndefinedColumnError),  # while it is prepared
+        ("SELECT 1 / $1::int", 0, asyncpg.DivisionByZeroError),  # while it is executed
+        ("SELECT $1::int", "text", asyncpg.DataError),  # before it is sent
+    ],
+)
+async def test_error_of_the_last_statement_rolls_back(
+    database_url: str, sql: str, argument: object, error: type[Exception]
+) -> None:
+    database = await Database.connect(database_url, size=1)
+    for _ in range(2):
+        with pytest.raises(error):
+            async with database.transaction() as tx:
+                await tx.execute(INSERT)
+                await fetch_and_commit(tx, sql, argument)
+        # No COMMIT is left over for another statement on the same connection.
+        with pytest.raises(ZeroDivisionError):
+            async with database.transaction() as tx:
+                await tx.fetch(RETURNING, "b")
+                _ = 1 / 0
+    assert await database.fetch("SELECT * FROM installation") == []
+    await database.close()
+
+
+async def test_error_of_the_commit_is_raised_by_the_last_statement(database: Database) -> None:
+    await database.execute("CREATE TABLE parents (id int PRIMARY KEY)")
+    await database.execute("""CREATE TABLE children (
+        parent int REFERENCES parents DEFERRABLE INITIALLY DEFERRED)""")
+    try:
+        with pytest.raises(asyncpg.ForeignKeyViolationError):
+            async with database.transaction() as tx:
+                await fetch_and_commit(tx, "INSERT INTO children VALUES ($1)", 1)
+        assert await database.fetch("SELECT * FROM children") == []
+    finally:
+        await database.execute("DROP TABLE children, parents")
+
+
+async def test_types_are_looked_up_before_the_last_statement(database_url: str) -> None:
+    """A connection looks up composite types with statements of its own."""
+    database = await Database.connect(database_url, size=1)
+    entries = [(1, 0, 2, 3, 4)]
+    with pytest.raises(ZeroDivisionError):
+        async with database.transaction() as tx:
+            await tx.execute(INSERT)
+            rows = await fetch_and_commit(tx, "SELECT * FROM unnest($1::batch_entry[])", entries)
+            assert rows == entries
+            _ = 1 / 0  # too late
+    assert await database.fetchval("SELECT count(*) FROM installation") == 1
+    await database.close()
+
+
+async def test_unreadable_rows_after_the_commit_are_a_lost_connection(
+    database_url: str,
+) -> None:
+    """The caller must not run the statement again, because it was committed."""
+    database = await Database.connect(database_url, size=1)
+
+    def fail(_: str) -> None:
+        raise ValueError("cannot be decoded")
+
+    with pytest.raises(ApiError) as raised:
+        async with database.transaction() as tx:
+            await tx.execute("SELECT 1")
+            await tx.set_type_codec("int8", schema="pg_catalog", encoder=str, decoder=fail)
+            await fetch_and_commit(
+                tx, "INSERT INTO installation VALUES ('a', '1') RETURNING 1::int8"
+            )
+    assert raised.value.status == 503
+    assert await database.fetchval("SELECT count(*)::int4 FROM installation") == 1
+    await database.close()
+
+
+async def test_other_connections_keep_the_protocol_class(database_url: str) -> None:
+    connection = await asyncpg.connect(database_url)
+    try:
+        assert type(connection._protocol) is asyncpg.protocol.Protocol
+    finally:
+        await connection.close()

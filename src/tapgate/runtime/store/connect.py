@@ -12,9 +12,11 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import asyncpg
+from asyncpg import connect_utils
 
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.hosts import FAILOVER_ERRORS, Host, connect_to_one
+from tapgate.runtime.store.pipeline import PipelineProtocol
 from tapgate.runtime.store.url import DatabaseUrl, parse_url
 
 #: How long the probe waits for a server process for its second connection. A pooler in session mode
@@ -80,6 +82,16 @@ class Record(asyncpg.Record):  # type: ignore[misc]
     """
 
     __slots__ = ()
+
+
+def _create_protocol(*arguments: Any) -> asyncpg.protocol.Protocol:
+    """Create a connection's protocol; other users of asyncpg in the process keep its own class."""
+    is_own = any(argument is Record for argument in arguments)
+    return (PipelineProtocol if is_own else asyncpg.protocol.Protocol)(*arguments)
+
+
+# asyncpg has no parameter for the protocol class.
+connect_utils.protocol = SimpleNamespace(Protocol=_create_protocol)
 
 
 async def open_connection(

@@ -13,7 +13,7 @@ import structlog
 from tapgate.core import telemetry
 from tapgate.runtime.store.connect import open_connection
 from tapgate.runtime.store.failures import DATABASE_ERRORS, Failure, classify_failure
-from tapgate.runtime.store.pipeline import begin, begin_snapshot, send_ahead
+from tapgate.runtime.store.pipeline import begin, begin_snapshot, is_open, send_ahead
 from tapgate.runtime.store.pool import Pool
 from tapgate.runtime.store.sessions import (
     LONG_JOB_LIMITS,
@@ -198,7 +198,7 @@ class Database:
     async def transaction(self) -> AsyncIterator[asyncpg.Connection]:
         """Open a database transaction that commits on exit and rolls back on an exception.
 
-        BEGIN is sent together with the first statement.
+        BEGIN is sent together with the first statement. `fetch_and_commit` commits with the last.
         `RaiseAfterCommit` commits it and raises the enclosed error.
         If the connection is lost during the commit, raise 503: the outcome is unknown.
         """
@@ -211,10 +211,11 @@ class Database:
                     await transaction.commit()
                     raise request.error from None
                 except Exception as error:
-                    if classify_failure(error, tx) is not Failure.LOST:
+                    if classify_failure(error, tx) is not Failure.LOST and is_open(transaction):
                         await transaction.rollback()
                     raise
-                await transaction.commit()
+                if is_open(transaction):
+                    await transaction.commit()
 
     async def fetch(self, sql: str, *arguments: object) -> list[asyncpg.Record]:
         return await self._execute(lambda connection: connection.fetch(sql, *arguments))

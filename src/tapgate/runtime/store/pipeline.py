@@ -1,10 +1,11 @@
-"""Statements that are sent together with the next statement, without a round trip of their own.
+"""Statements that are sent together with another statement, without a round trip of their own.
 
 asyncpg waits for the response to a statement before it sends the next one. PostgreSQL does not
-require this. The messages here are written to asyncpg's transport without a Sync message, so
-PostgreSQL executes them when it receives the next statement. asyncpg discards their responses,
-which precede those of the next statement. After an error, PostgreSQL skips all messages up to the
-next Sync, and asyncpg raises the error as one of the next statement.
+require this. Messages that precede a statement are written to asyncpg's transport without a Sync
+message, and COMMIT is inserted between the messages of a statement and their Sync. asyncpg discards
+the additional responses, which contain no rows. After an error, PostgreSQL skips all messages up to
+the next Sync, and asyncpg raises the error as one of its own statement: COMMIT is executed only if
+everything before it succeeded.
 
 This depends on internals of asyncpg; `tests/runtime/store/test_pipeline.py` checks them.
 """
@@ -13,6 +14,7 @@ import struct
 from typing import Any, Final
 
 import asyncpg
+import asyncpg.protocol
 from asyncpg.transaction import Transaction, TransactionState
 
 
@@ -29,8 +31,37 @@ def _build_statement(sql: str) -> bytes:
     )
 
 
+_SYNC: Final = _build_message(b"S", b"")
 _BEGIN: Final = _build_statement("BEGIN")
+_COMMIT: Final = _build_statement("COMMIT")
 _BEGIN_SNAPSHOT: Final = _build_statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+
+class _Transport:
+    """Transport of a connection that can insert a message before asyncpg's next Sync."""
+
+    def __init__(self, transport: Any) -> None:
+        self._transport = transport
+        self._write = transport.write
+        self.inserted = b""
+
+    def write(self, data: memoryview) -> None:
+        if self.inserted and data[-len(_SYNC) :] == _SYNC:
+            self._write(b"".join((data[: -len(_SYNC)], self.inserted, _SYNC)))
+            self.inserted = b""
+        else:
+            self._write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class PipelineProtocol(asyncpg.protocol.Protocol):  # type: ignore[misc]
+    """asyncpg's protocol with a transport for `fetch_and_commit`."""
+
+    def connection_made(self, transport: Any) -> None:
+        self.pipeline_transport = _Transport(transport)
+        super().connection_made(self.pipeline_transport)
 
 
 def begin(connection: asyncpg.Connection) -> Transaction:
@@ -63,3 +94,40 @@ def _begin(connection: asyncpg.Connection, message: bytes) -> Transaction:
     internals._top_xact = transaction
     transaction._state = TransactionState.STARTED
     return transaction
+
+
+async def fetch_and_commit(
+    connection: asyncpg.Connection, sql: str, *arguments: object
+) -> list[asyncpg.Record]:
+    """Run the last statement of a database transaction, and commit in the same round trip.
+
+    If the connection is lost, the outcome is unknown, as it is during COMMIT. The same applies if
+    asyncpg cannot decode the rows: the caller must not run the statement again, because COMMIT was
+    executed.
+    """
+    internals: Any = connection
+    protocol = internals._protocol
+    # asyncpg may send other statements to prepare this one.
+    await internals._get_statement(sql, protocol._get_timeout(None))
+    transport: _Transport = protocol.pipeline_transport
+    transport.inserted = _COMMIT
+    try:
+        rows: list[asyncpg.Record] = await connection.fetch(sql, *arguments)
+    except asyncpg.PostgresError:
+        raise
+    except Exception as error:
+        if not transport.inserted and not connection.is_in_transaction():
+            raise ConnectionError("the outcome of the commit is unknown") from error
+        raise
+    finally:
+        transport.inserted = b""
+    if not connection.is_in_transaction():
+        internals._top_xact._state = TransactionState.COMMITTED
+        internals._top_xact = None
+    return rows
+
+
+def is_open(transaction: Transaction) -> bool:
+    """Return whether a database transaction is neither committed nor rolled back."""
+    internals: Any = transaction
+    return bool(internals._state is TransactionState.STARTED)
