@@ -222,9 +222,7 @@ async def test_review_decision_retries_if_the_transaction_appears_during_load(
 
     async def omit_payee_once(*arguments: Any) -> Any:
         monkeypatch.setattr(load, "_lock_accounts", original)
-        accounts = await original(*arguments)
-        del accounts[account_id]
-        return accounts
+        return [row for row in await original(*arguments) if row["id"] != account_id]
 
     monkeypatch.setattr(load, "_lock_accounts", omit_payee_once)
     release = ReviewDecision(transaction_id=held.transaction_id, release=True)
@@ -232,17 +230,22 @@ async def test_review_decision_retries_if_the_transaction_appears_during_load(
     assert ledger.ledger.batch_stats.retries == 1
 
 
+@pytest.mark.parametrize(
+    ("kind", "lock"), [(chart.POS_PAYMENT, "execute_ahead"), (chart.TRANSFER_P2P, "_lock_accounts")]
+)
 async def test_card_linked_during_load_retries_the_batch(
-    ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
+    ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch, kind: str, lock: str
 ) -> None:
     """The account of the newly linked card is not locked, so the batch starts over."""
-    payer, merchant = await ledger.create_subscriber(10_00), await ledger.create_processor()
-    card = await ledger.create_card(None)
+    payer, card = await ledger.create_subscriber(10_00), await ledger.create_card(None)
+    is_payment = kind == chart.POS_PAYMENT
+    payee = await (ledger.create_processor() if is_payment else ledger.create_subscriber())
     account_id = await ledger.get_account_id(payer)
-    original = load._lock_accounts
+    original = getattr(load, lock)
 
-    async def lock_and_link_card(*arguments: Any) -> Any:
-        accounts = await original(*arguments)
+    async def lock_and_link_card(tx: Any, *arguments: Any) -> Any:
+        accounts = await original(tx, *arguments)
+        await tx.execute("SELECT 1")  # executes what was sent ahead
         await ledger.database.execute(
             """UPDATE cards SET status = 'ACTIVE', type = 'PARENT', account_id = $2,
                       subscriber_id = $3, pin_holder_id = $3 WHERE serial = $1""",
@@ -252,7 +255,7 @@ async def test_card_linked_during_load_retries_the_batch(
         )
         return accounts
 
-    monkeypatch.setattr(load, "_lock_accounts", lock_and_link_card)
-    command = build_command(chart.POS_PAYMENT, card, merchant, 1_00, payer_pin=PIN)
+    monkeypatch.setattr(load, lock, lock_and_link_card)
+    command = build_command(kind, card, payee, 1_00, payer_pin=PIN)
     assert (await ledger.submit(command)).code is None
     assert ledger.ledger.batch_stats.retries == 1

@@ -40,6 +40,11 @@ class BatchKeys:
             self.owner_ids |= self.merchant_ids
             self.merchant_ids.clear()
 
+    @property
+    def has_only_cards(self) -> bool:
+        """Whether cards identify all parties, except merchants and the platform's own accounts."""
+        return not (self.owner_ids or self.account_ids or self.transaction_ids)
+
     def _add_command(self, command: Command) -> None:
         self._add_party(command.payer)
         if command.type in chart.PAYMENT_TYPES and command.payee.by == "owner":

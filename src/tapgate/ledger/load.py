@@ -24,6 +24,7 @@ from tapgate.ledger.rules import Rules
 from tapgate.ledger.state import Account, Agent, Card, PriorRequest, State, StoredTransaction
 from tapgate.runtime.store.combined import Query, fetch_together
 from tapgate.runtime.store.id_ranges import add_range
+from tapgate.runtime.store.pipeline import execute_ahead
 from tapgate_client.clock import Clock, get_platform_day
 
 _ACCOUNT_COLUMNS = """id, kind, owner_id, public_name, status, kyc_level, balance, held, overdraft,
@@ -46,13 +47,29 @@ _SELECT_CREDITED_MERCHANTS = (
 
 _FIND_ACCOUNTS = f"({_SELECT_LOCKABLE}) UNION ALL {_SELECT_CREDITED_MERCHANTS}"
 # If two processes receive the same request concurrently, the second waits here for the first.
-_LOCK_ACCOUNTS = f"""
-    WITH named AS ({_SELECT_LOCKABLE} AND 0 <= (
+_LOCK_NAMES = """0 <= (
         SELECT count(pg_advisory_xact_lock(number))
-        FROM (SELECT hashtextextended(name, 0) AS number FROM unnest($6::text[]) AS name
-              ORDER BY number)
-    ) {_LOCK_ORDER} FOR NO KEY UPDATE)
+        FROM (SELECT hashtextextended(name, 0) AS number FROM unnest({names}::text[]) AS name
+              ORDER BY number))"""
+_LOCK_ACCOUNTS = f"""
+    WITH named AS (
+        {_SELECT_LOCKABLE} AND {_LOCK_NAMES.format(names="$6")} {_LOCK_ORDER} FOR NO KEY UPDATE)
     SELECT * FROM named UNION ALL {_SELECT_CREDITED_MERCHANTS}"""
+#: Returns no rows, so that it can be sent together with the statement that reads. A card may be
+#: linked between the two statements: a setting tells the second which accounts are locked.
+_LOCK_CARD_ACCOUNTS = f"""
+    WITH named AS (
+        SELECT id FROM accounts
+        WHERE id = ANY (ARRAY(SELECT account_id FROM cards WHERE serial = ANY ($1::text[])))
+          AND checked AND {_LOCK_NAMES.format(names="$2")} {_LOCK_ORDER} FOR NO KEY UPDATE)
+    SELECT WHERE set_config('tapgate.locked_accounts',
+        (SELECT coalesce(string_agg(id::text, ' '), '') FROM named), true) IS NULL"""
+_SELECT_LOCKED = f"""
+    SELECT {_ACCOUNT_COLUMNS}, true AS locked FROM accounts
+    WHERE id = ANY (
+        string_to_array(current_setting('tapgate.locked_accounts'), ' ')::bigint[])
+    UNION ALL
+    SELECT {_ACCOUNT_COLUMNS}, false FROM accounts WHERE owner_id = ANY ($1::bigint[])"""
 
 _CARD_COLUMN_COUNT = 14
 #: Type of the first column of a table of keys.
@@ -68,8 +85,12 @@ async def load(
     tx: Any, commands: Sequence[LedgerCommand], rules: Rules, clock: Clock, timezone: ZoneInfo
 ) -> State:
     keys = BatchKeys(commands)
-    accounts = await _lock_accounts(tx, keys)
-    return await _load_state(tx, accounts, keys, commands, rules, clock, timezone)
+    if keys.has_only_cards and not _checks_restriction(commands):
+        await execute_ahead(tx, _LOCK_CARD_ACCOUNTS, keys.card_serials, keys.get_lock_names())
+        rows = None
+    else:
+        rows = await _lock_accounts(tx, keys)
+    return await _load_state(tx, rows, keys, commands, rules, clock, timezone)
 
 
 async def load_without_locks(
@@ -78,8 +99,8 @@ async def load_without_locks(
     """Load the same state as `load`, but without locking, so it may be out of date when used."""
     keys = BatchKeys(commands)
     arguments = await keys.get_account_arguments(tx)
-    accounts = _build_accounts(await tx.fetch(_FIND_ACCOUNTS, *arguments))
-    return await _load_state(tx, accounts, keys, commands, rules, clock, timezone)
+    rows = await tx.fetch(_FIND_ACCOUNTS, *arguments)
+    return await _load_state(tx, rows, keys, commands, rules, clock, timezone)
 
 
 async def find_account(tx: Any, owner_id: int, kind: str) -> Account | None:
@@ -90,51 +111,62 @@ async def find_account(tx: Any, owner_id: int, kind: str) -> Account | None:
     return None if row is None else Account(*row)
 
 
-async def _lock_accounts(tx: Any, keys: BatchKeys) -> dict[int, Account]:
+async def _lock_accounts(tx: Any, keys: BatchKeys) -> list[Any]:
     arguments = await keys.get_account_arguments(tx)
-    return _build_accounts(await tx.fetch(_LOCK_ACCOUNTS, *arguments, keys.get_lock_names()))
-
-
-def _build_accounts(rows: Sequence[Any]) -> dict[int, Account]:
-    accounts: dict[int, Account] = {}
-    for row in rows:
-        # An account can appear twice, locked and credit-only; the locked row comes first.
-        accounts.setdefault(row["id"], Account(*row))
-    return accounts
+    rows: list[Any] = await tx.fetch(_LOCK_ACCOUNTS, *arguments, keys.get_lock_names())
+    return rows
 
 
 async def _load_state(
     tx: Any,
-    accounts: dict[int, Account],
+    account_rows: Sequence[Any] | None,
     keys: BatchKeys,
     commands: Sequence[LedgerCommand],
     rules: Rules,
     clock: Clock,
     timezone: ZoneInfo,
 ) -> State:
+    """Load a batch's state, including the accounts just locked if `account_rows` is None."""
     now = clock()
     state = State(
         now=now,
         today=get_platform_day(now, timezone),
         rules=rules,
-        accounts=accounts,
+        accounts={
+            account_id: _build_platform_account(account_id, kind)
+            for kind, account_id in rules.platform_accounts.items()
+        },
         accounts_by_owner={},
     )
-    for kind, account_id in rules.platform_accounts.items():
-        accounts[account_id] = _build_platform_account(account_id, kind)
-    state.accounts_by_owner = {
-        (account.owner_id, account.kind): account
-        for account in accounts.values()
-        if account.owner_id is not None
-    }
+    if account_rows is not None:
+        _set_accounts(state, account_rows)
     await _load_transactions(tx, state, keys)
-    await _load_rows(tx, state, keys, commands)
+    await _load_rows(tx, state, keys, commands, reads_accounts=account_rows is None)
+    if account_rows is None:  # a batch is not older than those whose locks it waited for
+        state.now = clock()
+        state.today = get_platform_day(state.now, timezone)
     await _load_cash_movements(tx, state, commands)
     return state
 
 
+def _set_accounts(state: State, rows: Sequence[Any]) -> None:
+    for row in rows:
+        # An account can appear twice, locked and credit-only; the locked row comes first.
+        state.accounts.setdefault(row[0], Account(*row))
+    state.accounts_by_owner = {
+        (account.owner_id, account.kind): account
+        for account in state.accounts.values()
+        if account.owner_id is not None
+    }
+
+
 async def _load_rows(
-    tx: Any, state: State, keys: BatchKeys, commands: Sequence[LedgerCommand]
+    tx: Any,
+    state: State,
+    keys: BatchKeys,
+    commands: Sequence[LedgerCommand],
+    *,
+    reads_accounts: bool,
 ) -> None:
     """Load everything that most batches need in one statement.
 
@@ -144,6 +176,7 @@ async def _load_rows(
     be merged with the statement that locks, whose snapshot is older than its locks.
     """
     (
+        accounts,
         by_key,
         by_reference,
         cards,
@@ -155,6 +188,7 @@ async def _load_rows(
     ) = await fetch_together(
         tx,
         [
+            Query(_SELECT_LOCKED, (list(keys.merchant_ids),)) if reads_accounts else None,
             build_key_query(keys.request_keys | keys.lookup_keys),
             build_reference_query(keys.partner_references),
             _build_card_query(keys),
@@ -165,6 +199,8 @@ async def _load_rows(
             *windows.build_queries(state, commands),
         ],
     )
+    if reads_accounts:
+        _set_accounts(state, accounts)
     if by_key or by_reference:
         key_ids, reference_ids = ({id_ for (id_,) in rows} for rows in (by_key, by_reference))
         await _load_requests(tx, state, keys, key_ids, reference_ids)
@@ -391,9 +427,13 @@ def _build_wrong_pin_query(state: State, commands: Sequence[LedgerCommand]) -> Q
 
 def _build_restricted_query(state: State, commands: Sequence[LedgerCommand]) -> Query | None:
     """Return a query for the accounts of restricted subscribers, if a command checks its payee."""
-    if not any(isinstance(command, Command) and command.checks_restriction for command in commands):
+    if not _checks_restriction(commands):
         return None
     return Query(
         "SELECT account_id FROM subscribers WHERE account_id = ANY ($1::bigint[]) AND restricted",
         ([account.id for account in state.accounts.values() if account.kind == chart.WALLET],),
     )
+
+
+def _checks_restriction(commands: Sequence[LedgerCommand]) -> bool:
+    return any(isinstance(command, Command) and command.checks_restriction for command in commands)

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from tapgate.runtime.store.database import Database
-from tapgate.runtime.store.pipeline import begin, fetch_and_commit, send_ahead
+from tapgate.runtime.store.pipeline import begin, execute_ahead, fetch_and_commit, send_ahead
 from tapgate_client.errors import ApiError
 
 INSERT = "INSERT INTO installation VALUES ('a', '1')"
@@ -167,7 +167,7 @@ async def test_first_statement_can_be_the_last(database: Database) -> None:
         ("SELECT $1::int", "text", asyncpg.DataError),  # before it is sent
     ],
 )
-async def test_error_of_the_last_statement_rolls_back(
+async def test_failing_last_statement_rolls_back(
     database_url: str, sql: str, argument: object, error: type[Exception]
 ) -> None:
     database = await Database.connect(database_url, size=1)
@@ -185,7 +185,7 @@ async def test_error_of_the_last_statement_rolls_back(
     await database.close()
 
 
-async def test_error_of_the_commit_is_raised_by_the_last_statement(database: Database) -> None:
+async def test_last_statement_raises_commit_errors(database: Database) -> None:
     await database.execute("CREATE TABLE parents (id int PRIMARY KEY)")
     await database.execute("""CREATE TABLE children (
         parent int REFERENCES parents DEFERRABLE INITIALLY DEFERRED)""")
@@ -199,7 +199,7 @@ async def test_error_of_the_commit_is_raised_by_the_last_statement(database: Dat
 
 
 async def test_types_are_looked_up_before_the_last_statement(database_url: str) -> None:
-    """A connection looks up composite types with statements of its own."""
+    """asyncpg runs other statements to look up composite types."""
     database = await Database.connect(database_url, size=1)
     entries = [(1, 0, 2, 3, 4)]
     with pytest.raises(ZeroDivisionError):
@@ -239,3 +239,27 @@ async def test_other_connections_keep_the_protocol_class(database_url: str) -> N
         assert type(connection._protocol) is asyncpg.protocol.Protocol
     finally:
         await connection.close()
+
+
+INSERT_ALL = "INSERT INTO installation SELECT unnest($1::text[]), array_to_string($2::text[], '|')"
+
+
+async def test_statement_sent_ahead_gets_its_text_arrays(database: Database) -> None:
+    texts = ["a", "", "Kɔnɛ 'x' \"y\" \\ {,}", "NULL"]
+    for values in (texts, [], ["b"]):  # the second time, asyncpg has prepared the statement
+        await database.execute("DELETE FROM installation")
+        async with database.transaction() as tx:
+            await execute_ahead(tx, INSERT_ALL, values, values[::-1])
+            assert await tx.fetch("SELECT $1::int", 1) == [(1,)]
+        assert await database.fetch("SELECT name, value FROM installation") == [
+            (value, "|".join(values[::-1])) for value in values
+        ]
+
+
+async def test_failing_statement_with_arrays_rolls_back(database: Database) -> None:
+    for _ in range(2):
+        with pytest.raises(asyncpg.UniqueViolationError):
+            async with database.transaction() as tx:
+                await execute_ahead(tx, INSERT_ALL, ["a", "a"], [])
+                await fetch_and_commit(tx, RETURNING, "b")
+        assert await database.fetch("SELECT * FROM installation") == []

@@ -2,7 +2,7 @@
 
 asyncpg waits for the response to a statement before it sends the next one. PostgreSQL does not
 require this. Messages that precede a statement are written to asyncpg's transport without a Sync
-message, and COMMIT is inserted between the messages of a statement and their Sync. asyncpg discards
+message, and COMMIT is inserted between statement messages and their Sync. asyncpg discards
 the additional responses, which contain no rows. After an error, PostgreSQL skips all messages up to
 the next Sync, and asyncpg raises the error as one of its own statement: COMMIT is executed only if
 everything before it succeeded.
@@ -11,26 +11,34 @@ This depends on internals of asyncpg; `tests/runtime/store/test_pipeline.py` che
 """
 
 import struct
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 import asyncpg
 import asyncpg.protocol
 from asyncpg.transaction import Transaction, TransactionState
 
+_TEXT_TYPE_ID: Final = 25
+
 
 def _build_message(kind: bytes, body: bytes) -> bytes:
     return kind + struct.pack("!i", len(body) + 4) + body
 
 
+def _build_bind(statement: str, parameters: Sequence[bytes] = ()) -> bytes:
+    """Return a Bind message with parameters in binary format."""
+    formats = struct.pack("!hhh", 1, 1, len(parameters))
+    values = b"".join(struct.pack("!i", len(value)) + value for value in parameters)
+    return _build_message(b"B", b"\0" + statement.encode() + b"\0" + formats + values + b"\0\0")
+
+
 def _build_statement(sql: str) -> bytes:
     """Return Parse, Bind and Execute of an unnamed statement without parameters."""
-    return (
-        _build_message(b"P", b"\0" + sql.encode() + b"\0\0\0")
-        + _build_message(b"B", b"\0\0" + b"\0\0" * 3)
-        + _build_message(b"E", b"\0" + b"\0\0\0\0")
-    )
+    parse = _build_message(b"P", b"\0" + sql.encode() + b"\0\0\0")
+    return parse + _build_bind("") + _EXECUTE
 
 
+_EXECUTE: Final = _build_message(b"E", b"\0" + b"\0\0\0\0")
 _SYNC: Final = _build_message(b"S", b"")
 _BEGIN: Final = _build_statement("BEGIN")
 _COMMIT: Final = _build_statement("COMMIT")
@@ -38,7 +46,7 @@ _BEGIN_SNAPSHOT: Final = _build_statement("BEGIN ISOLATION LEVEL REPEATABLE READ
 
 
 class _Transport:
-    """Transport of a connection that can insert a message before asyncpg's next Sync."""
+    """Transport wrapper that can insert a message before asyncpg's next Sync."""
 
     def __init__(self, transport: Any) -> None:
         self._transport = transport
@@ -87,6 +95,32 @@ def send_ahead(connection: asyncpg.Connection, sql: str) -> None:
     internals._transport.write(_build_statement(sql))
 
 
+async def execute_ahead(
+    connection: asyncpg.Connection, sql: str, *text_arrays: Collection[str]
+) -> None:
+    """Send a statement with text arrays as its parameters together with the next statement.
+
+    It must not return rows: asyncpg would take them for rows of the next statement.
+    """
+    internals: Any = connection
+    statement = await internals._get_statement(sql, internals._protocol._get_timeout(None))
+    bind = _build_bind(statement.name, [_encode_texts(texts) for texts in text_arrays])
+    internals._transport.write(bind + _EXECUTE)
+
+
+def _encode_texts(texts: Collection[str]) -> bytes:
+    """Encode an array in PostgreSQL's binary format."""
+    items = [text.encode() for text in texts]
+    dimension = struct.pack("!ii", len(items), 1) if items else b""
+    return b"".join(
+        (
+            struct.pack("!iiI", bool(items), 0, _TEXT_TYPE_ID),
+            dimension,
+            *(struct.pack("!i", len(item)) + item for item in items),
+        )
+    )
+
+
 def _begin(connection: asyncpg.Connection, message: bytes) -> Transaction:
     transaction: Any = connection.transaction()
     internals: Any = connection
@@ -99,7 +133,7 @@ def _begin(connection: asyncpg.Connection, message: bytes) -> Transaction:
 async def fetch_and_commit(
     connection: asyncpg.Connection, sql: str, *arguments: object
 ) -> list[asyncpg.Record]:
-    """Run the last statement of a database transaction, and commit in the same round trip.
+    """Run the last statement in a database transaction, and commit in the same round trip.
 
     If the connection is lost, the outcome is unknown, as it is during COMMIT. The same applies if
     asyncpg cannot decode the rows: the caller must not run the statement again, because COMMIT was
