@@ -48,7 +48,7 @@ help:
 	@echo 'make bench-proofs  compare payments with and without the proof of a card; PAIRS='
 	@echo 'make bench-growth  compare payments on a large and a small database; ACCOUNTS=, ENTRIES='
 	@echo 'make lint          check style, types and imports'
-	@echo 'make docs          regenerate the API reference, the Postman collection and both clients'
+	@echo 'make docs          regenerate reference pages, deployment templates, the Postman collection and both clients'
 	@echo 'make lock          update all pinned packages to the newest versions'
 	@echo 'make clean         remove installed packages and caches; the data in .tapgate is kept'
 

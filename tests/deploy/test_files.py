@@ -15,7 +15,7 @@ import yaml
 
 from cases import each
 from drivers.programs import DEPLOY, ROOT, find_program
-from drivers.settings_table import ROWS
+from tapgate.core.settings import Settings
 
 CHART = DEPLOY / "helm" / "tapgate"
 COMPOSE = DEPLOY / "compose" / "compose.yaml"
@@ -31,6 +31,7 @@ FILES = sorted(
     if path.is_file() and "secrets" not in path.parts
 )
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+VARIABLES = {item.variable for item in Settings.list_variables()}
 SETTING = re.compile(r"TAPGATE_[A-Z_]*[A-Z]")
 #: Variables of compose.yaml and prefixes in prose, which are no settings.
 OTHER_VARIABLES = {"TAPGATE_IMAGE", "TAPGATE_MESSENGER"}
@@ -51,7 +52,7 @@ def run(*command: str | Path) -> str:
 @each("file", FILES)
 def test_settings_exist(file: Path) -> None:
     names = {name.removesuffix("_FILE") for name in SETTING.findall(file.read_text())}
-    assert names - OTHER_VARIABLES <= ROWS.keys()
+    assert names - OTHER_VARIABLES <= VARIABLES
 
 
 def test_paths_are_served() -> None:
@@ -203,7 +204,7 @@ def test_chart_renders_hardened_pods() -> None:
         assert pod["securityContext"]["runAsNonRoot"]
         (container,) = pod["containers"]
         assert container["securityContext"]["readOnlyRootFilesystem"]
-        assert {item["name"] for item in container["env"]} <= ROWS.keys()
+        assert {item["name"] for item in container["env"]} <= VARIABLES
         if "readinessProbe" in container:
             environ = {item["name"]: item["value"] for item in container["env"]}
             seconds = int(environ["TAPGATE_DRAIN_SECONDS"])

@@ -6,12 +6,14 @@ from tools.manual.access import write_access_page
 from tools.manual.pages import write_pages
 from tools.manual.postman import write_postman_collection
 from tools.manual.retention import write_retention_page
+from tools.manual.settings import write_settings
 from tools.manual.typescript import write_typescript_client
 
 if __name__ == "__main__":
     docs = Path("docs")
     changed = (
         *write_pages(docs / "api"),
+        *write_settings(Path()),
         *write_access_page(docs / "access.md"),
         *write_retention_page(docs / "retention.md"),
         *write_postman_collection(docs / "postman" / "tapgate.postman_collection.json"),

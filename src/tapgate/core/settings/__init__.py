@@ -32,7 +32,7 @@ class Settings(
     BusinessSettings,
     MessengerSettings,
 ):
-    #: Names of the variables that are set.
+    #: Variables that are set.
     variables: frozenset[str]
 
     @property

@@ -37,7 +37,7 @@ class BusinessSettings(SettingGroup):
         Text(),
         "Tapgate",
         "Default operator name",
-        "Name of the operator, if the branding has none, shown to people who read a card with their"
+        "Operator name, if the branding has none, shown to people who read a card with their"
         " phone. See [Cards](cards.md#read-a-card-with-a-phone).",
         production="The name that people know.",
         example="City Transit",
@@ -63,7 +63,7 @@ class BusinessSettings(SettingGroup):
         TimeZone(),
         ZoneInfo("UTC"),
         "Time zone",
-        "Time zone of the days and months used by limits and statements.",
+        "Time zone in which limits and statements count days and months.",
         example="Africa/Freetown",
         match=Match.REFUSE,
         template="UTC",
@@ -80,7 +80,7 @@ class BusinessSettings(SettingGroup):
         Integer(1, 1_000_000),
         200,
         "Burst size",
-        "Burst size of the rate limit.",
+        "Rate limit burst size.",
         example="1000",
         match=Match.WARN,
     )

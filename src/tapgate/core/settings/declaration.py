@@ -1,4 +1,4 @@
-"""Declarations of settings: one object per environment variable, with all its facts.
+"""Setting declarations: one object per environment variable, with all its facts.
 
 Reading and validation, the effective settings, the comparison between nodes, the console's labels,
 docs/settings.md and the templates in deploy/ are derived from these objects.
@@ -14,7 +14,7 @@ from tapgate.core.settings.value_types import ValueType
 from tapgate_client.schemas.nodes import NodeRole
 
 VARIABLE_PREFIX: Final = "TAPGATE_"
-#: Default of a setting that must be set if its optional group is set.
+#: Default for a setting that must be set if its optional group is set.
 MISSING: Any = object()
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ class SettingsError(Exception):
 
 
 class Secrecy(Enum):
-    """What is hidden, and what staging and production require of a secret."""
+    """Whether a value is hidden, and how staging and production check it."""
 
     PUBLIC = "public"
     #: Never shown.
@@ -44,18 +44,18 @@ class Match(Enum):
     #: Nodes are not compared.
     NONE = "none"
     WARN = "warn"
-    #: Warns in staging and production; elsewhere, defaults differ between the nodes of a machine.
+    #: Warns in staging and production; elsewhere, nodes on one machine have different defaults.
     WARN_IN_PRODUCTION = "warn in production"
     #: The node must not run: it would reject valid requests or count limits wrongly.
     REFUSE = "refuse"
 
 
 class Setting(Generic[T]):
-    """Declaration of a setting: `settings.port` is the value, `Settings.port` the declaration."""
+    """Setting declaration: `settings.port` is the value, `Settings.port` the declaration."""
 
-    #: Name of the attribute.
+    #: Attribute name.
     name: str
-    #: Title of the group in which the console and the documentation list the setting.
+    #: Group title in the console and the documentation.
     group: str
 
     def __init__(
@@ -114,8 +114,13 @@ class Setting(Generic[T]):
     def is_secret(self) -> bool:
         return self.secrecy is not Secrecy.PUBLIC
 
+    @property
+    def is_confidential(self) -> bool:
+        """Whether deployments keep the value in a secret, not among other settings."""
+        return self.is_secret or self.value_type.may_contain_credentials
+
     def list_variables(self) -> "list[Setting[Any]]":
-        """Return the declarations of the environment variables that the value consists of."""
+        """Return the declared environment variables that the value consists of."""
         return [self]
 
     def read(self, environ: Mapping[str, str], environment: str, *, strict: bool) -> T | None:
@@ -135,7 +140,7 @@ class Setting(Generic[T]):
             raise self.build_error(str(error)) from None
 
     def list_compared(self, value: T) -> dict[str, object]:
-        """Return what nodes compare, by name: a value, or each entry of a dictionary."""
+        """Return what nodes compare, by name: a value, or each dictionary entry."""
         if isinstance(value, dict):
             return {f"{self.variable} ({key})": item for key, item in value.items()}
         return {self.variable: value}
@@ -145,7 +150,7 @@ class Setting(Generic[T]):
 
 
 class OptionalSetting(Setting[T | None]):
-    """Declaration of a setting that is None unless its variable is set."""
+    """Setting that is None unless its variable is set."""
 
     def __init__(
         self, value_type: ValueType[T], label: str, description: str, **facts: Any
@@ -157,7 +162,7 @@ class SettingGroup:
     """Immutable values of declared settings. A subclass declares a group of them."""
 
     title: ClassVar[str] = ""
-    #: Prefix of the variables, after `VARIABLE_PREFIX`.
+    #: Follows `VARIABLE_PREFIX` in variable names.
     prefix: ClassVar[str] = ""
     declared: ClassVar[dict[str, Setting[Any]]] = {}
 
@@ -198,7 +203,7 @@ G = TypeVar("G", bound=SettingGroup)
 
 
 class OptionalGroup(Setting[G | None]):
-    """Declaration of a group that is None unless its first variable is set."""
+    """Group that is None unless its first variable is set."""
 
     def __init__(self, group_type: type[G], label: str, **facts: Any) -> None:
         super().__init__(ValueType(), None, label, "", example="", **facts)

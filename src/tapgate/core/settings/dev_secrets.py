@@ -11,7 +11,7 @@ from tapgate.core.settings.declaration import SettingsError
 
 
 class Secrets(msgspec.Struct, frozen=True, kw_only=True):
-    """Secrets of an installation. Without the secret key, sealed data cannot be decrypted."""
+    """Installation secrets. Without the secret key, sealed data cannot be decrypted."""
 
     jwt_secret: str
     secret_key: str

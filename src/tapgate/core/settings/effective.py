@@ -1,4 +1,4 @@
-"""Settings of a process as staff may see them: without secrets."""
+"""Effective settings as staff may see them: without secrets."""
 
 from tapgate.core.settings import Settings
 from tapgate_client.schemas.nodes import SettingRecord

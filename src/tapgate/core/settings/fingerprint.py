@@ -13,14 +13,14 @@ from tapgate.core.settings.declaration import Match
 from tapgate.core.vault import Vault
 from tapgate_client.schemas.nodes import NodeRole
 
-#: Hashes by the name of the setting, separated by spaces.
+#: Hashes by setting name, separated by spaces.
 Fingerprint = Mapping[str, str]
 
 _HASH_BYTES: Final = 8
 
 
 def compute_fingerprint(settings: Settings, role: NodeRole) -> dict[str, str]:
-    """Return the hashes of the settings that a role uses, and the fingerprints of its secret keys.
+    """Return hashes of the settings that a role uses, and its secret key fingerprints.
 
     A setting has one hash per secret key, so that nodes with one key in common can be compared. The
     currency is not included, because a database is bound to it.
@@ -67,8 +67,8 @@ def find_common_values(fingerprints: Iterable[Fingerprint]) -> dict[str, str]:
 
 
 def list_secret_keys(fingerprint: Fingerprint) -> list[str]:
-    """Return the fingerprints of a node's secret keys, newest first.
+    """Return a node's secret key fingerprints, newest first.
 
-    The list is empty for a node of a release that knows only one key, the first of the database.
+    The list is empty if the node's release knows only one key, the database's first.
     """
     return fingerprint.get(Settings.secret_key.variable, "").split()

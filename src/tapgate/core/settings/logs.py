@@ -62,8 +62,8 @@ class LogSettings(SettingGroup):
         Flag(),
         _derive_request_log_bodies,
         "Request log bodies",
-        "Include the JSON bodies of requests and responses in the request log, without secrets and"
-        " personal data. Default: `on` in development and testing, `off` in staging and"
+        "Include JSON request and response bodies in the request log, without secrets and personal"
+        " data. Default: `on` in development and testing, `off` in staging and"
         " production.",
         production="`off`; `on` while integrators test.",
         example="on",

@@ -27,14 +27,14 @@ class MessengerSettings(SettingGroup):
     messenger_phone_number = OptionalSetting(
         PhoneNumber(),
         "Chat phone number",
-        "Phone number of the chat, with the country code. The page of a tapped card links to it."
-        " Used by the gateway.",
+        "Chat phone number, with the country code. The tap page links to it. Used by the gateway.",
         example="+23225000000",
     )
     messenger_graph_url = OptionalSetting(
         Url(),
         "Provider API URL",
-        "Provider API URL for sending replies. If unset, replies stay in the outbox.",
+        "Provider API URL for sending replies. If unset, replies stay in the outbox. See [Connect"
+        " to the provider](messenger.md#connect-to-the-provider).",
         production="Set it with the next two settings.",
         example="https://graph.example.com/v20.0",
         suggested=True,
@@ -51,7 +51,7 @@ class MessengerSettings(SettingGroup):
     messenger_phone_number_id = OptionalSetting(
         Text(),
         "Provider phone number ID",
-        "Provider ID of the phone number to send from.",
+        "Provider ID for the sending phone number.",
         example="106540352242922",
         suggested=True,
     )
@@ -82,7 +82,7 @@ class MessengerSettings(SettingGroup):
     messenger_bridge_token = OptionalSetting(
         Text(),
         "Bridge token",
-        "Bearer token of the compatibility endpoint.",
+        "Bearer token for the compatibility endpoint.",
         production="Set it to use the bridge: without it, the bridge is disabled.",
         example="a long token",
         secrecy=Secrecy.STRONG,
@@ -122,7 +122,7 @@ class MessengerSettings(SettingGroup):
     messenger_model_url = OptionalSetting(
         Url(),
         "Language model URL",
-        "URL of a language model that maps a sentence to a command. If unset, only the built-in"
+        "Language model endpoint that maps a sentence to a command. If unset, only the built-in"
         " resolver is used.",
         example="http://127.0.0.1:9000/resolve",
     )
@@ -136,6 +136,6 @@ class MessengerSettings(SettingGroup):
     support_hours = OptionalSetting(
         Text(),
         "Support hours",
-        "Opening hours of support, shown in the chat.",
+        "Support opening hours, shown in the chat.",
         example="Mon-Sat 8:00-18:00",
     )

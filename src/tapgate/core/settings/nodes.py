@@ -27,7 +27,7 @@ class MismatchAction(StrEnum):
 
 
 class Demo(StrEnum):
-    """Size of the demo data."""
+    """Demo data size."""
 
     OFF = "off"
     SMALL = "small"
@@ -50,8 +50,8 @@ class NodeSettings(SettingGroup):
         Choice(Environment),
         Environment.DEVELOPMENT,
         "Environment",
-        "See [Environments](#environments).",
-        production="`production`",
+        "Selects defaults and checks. See [Environments](#environments).",
+        production="Set it to `production`.",
         example="production",
         match=Match.REFUSE,
         template="production",

@@ -59,8 +59,8 @@ class OidcSettings(SettingGroup):
         Url("http", "https", strict_schemes=("https",)),
         MISSING,
         "OIDC issuer",
-        "Issuer of the OpenID Connect identity provider with which admins sign in to the console."
-        " See [Single sign-on](accounts.md#single-sign-on).",
+        "Issuer URL: the OpenID Connect identity provider with which admins sign in to the"
+        " console. See [Single sign-on](accounts.md#single-sign-on).",
         production="Must be `https://`.",
         example="https://login.example.com/realms/staff",
     )
@@ -75,7 +75,8 @@ class OidcSettings(SettingGroup):
     client_secret = OptionalSetting(
         Text(),
         "OIDC client secret",
-        "Client secret. If unset, Tapgate is a public client, which only PKCE protects.",
+        "Client secret at the provider. If unset, Tapgate is a public client, which only PKCE"
+        " protects.",
         production="Set it.",
         example="a secret from the provider",
         secrecy=Secrecy.HIDDEN,
@@ -123,7 +124,7 @@ class SecuritySettings(SettingGroup):
         Choice(SecondFactor),
         SecondFactor.OPTIONAL,
         "Admin second factor",
-        "Second factors of admins: `off`, `optional`, or `required` (an admin without a factor can"
+        "Admin second factors: `off`, `optional`, or `required` (an admin without a factor can"
         " only enroll one). See [Admin accounts](accounts.md).",
         production="`required`",
         example="required",
@@ -158,7 +159,7 @@ class SecuritySettings(SettingGroup):
     admin_email = OptionalSetting(
         Email(),
         "First admin email",
-        "Email address of the first system_admin, set together with the password. If unset,"
+        "The first system_admin's email address, set together with the password. If unset,"
         " development and testing create `admin@example.com`.",
         production="Needed for the first start. Remove it afterwards.",
         example="ada@example.com",
@@ -168,7 +169,7 @@ class SecuritySettings(SettingGroup):
     admin_password = OptionalSetting(
         Password(max_length=255),
         "First admin password",
-        "Password of the first system_admin, at most 255 characters. If unset, development and"
+        "The first system_admin's password, at most 255 characters. If unset, development and"
         " testing generate one, print it once on a terminal and store it in `administrator.txt` in"
         " the data folder. Ignored once a system_admin exists.",
         production="Needed for the first start: 12 characters or more, not easy to guess. Remove it"
@@ -212,7 +213,7 @@ class SecuritySettings(SettingGroup):
         ),
         {},
         "Internal service secrets",
-        "Secrets of internal services by service name. In development and testing they are added to"
+        "Internal service secrets by service name. In development and testing they are added to"
         " the generated ones.",
         production="Must be hard to guess.",
         example='{"messenger": "one secret", "gateway": "another"}',

@@ -19,11 +19,11 @@ class StorageSettings(SettingGroup):
         Url("postgresql", "postgres"),
         "Database URL",
         "PostgreSQL 16 or newer, with [libpq parameters](running.md#parameters-of-the-url),"
-        " directly or through [PgBouncer in session mode](running.md#pgbouncer). Percent-encode"
-        " special characters in the password. With several servers, name all of them"
-        " (`@db-1.internal,db-2.internal/tapgate`): Tapgate uses the server that accepts writes."
-        " If unset, an embedded database in the data folder is used.",
-        production="Set it, with `sslmode=verify-full`. Otherwise, Tapgate warns.",
+        " directly or through [PgBouncer in session mode](running.md#pgbouncer). If unset, an"
+        " embedded database in the data folder is used, and production warns.",
+        production="Set it, with `sslmode=verify-full`. Percent-encode special characters in the"
+        " password. With several servers, name all of them"
+        " (`@db-1.internal,db-2.internal/tapgate`): Tapgate uses the server that accepts writes.",
         example="postgresql://tapgate:secret@db.internal/tapgate",
         template="",
     )
@@ -60,7 +60,7 @@ class StorageSettings(SettingGroup):
         "Require synchronous replication",
         "Reject transactions with 503 while no synchronous standby confirms commits. See"
         " [Replication](high-availability.md#replication).",
-        production="`on` if the database has a synchronous standby.",
+        production="Set it to `on` if the database has a synchronous standby.",
         example="on",
         match=Match.WARN,
         suggested=True,

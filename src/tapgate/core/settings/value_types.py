@@ -1,4 +1,4 @@
-"""Types of settings: how the text of a variable is parsed, shown and documented.
+"""Setting types: how a variable is parsed, shown and documented.
 
 `parse` raises ValueError with a message that follows the variable's name and never contains the
 value, which may be secret.
@@ -39,6 +39,8 @@ _PHONE_PATTERN: Final = re.compile(r"\+[1-9][0-9]{5,14}")
 class ValueType(Generic[T_co]):
     #: Whether an empty variable is a value. Otherwise, it counts as unset.
     accepts_empty = False
+    #: Whether a value may contain credentials, which templates keep in a secret.
+    may_contain_credentials = False
     #: Accepted values, for the documentation.
     accepted = "text"
 
@@ -54,7 +56,7 @@ class ValueType(Generic[T_co]):
         return str(value)
 
     def list_secrets(self, value: Any) -> dict[str, str]:
-        """Return the secrets in a value, by a suffix of the variable's name."""
+        """Return the secrets in a value, by the suffix that names them."""
         return {"": value} if value else {}
 
 
@@ -161,6 +163,7 @@ class Url(ValueType[str]):
     def __init__(self, *schemes: str, strict_schemes: Collection[str] = ()) -> None:
         self._schemes = schemes or ("http", "https")
         self._strict_schemes = strict_schemes or self._schemes
+        self.may_contain_credentials = "https" not in self._schemes
 
     def parse(self, text: str) -> str:
         return _parse_url(text, self._schemes)
