@@ -9,6 +9,7 @@ from secret_leaks.capture import TrafficRecorder, record_traffic
 from secret_leaks.secrets import Leak, SecretSet
 from secret_leaks.sources import Source
 from tapgate.core.settings import Settings
+from tapgate.core.settings.declaration import Secrecy
 
 
 class LeakDetector:
@@ -29,10 +30,11 @@ class LeakDetector:
 
     def add_settings_secrets(self, settings: Settings) -> None:
         """Add the installation's secrets."""
-        self.add_secret("the JWT secret", settings.jwt_secret)
-        self.add_secret("the secret key", settings.secret_key)
-        for name, secret in settings.service_secrets.items():
-            self.add_secret(f"the service secret of the {name}", secret)
+        for item in settings.declared.values():
+            if item.secrecy is Secrecy.STRONG:
+                secrets = item.value_type.list_secrets(getattr(settings, item.name))
+                for suffix, secret in secrets.items():
+                    self.add_secret(item.variable + suffix, secret)
 
     def add_source(self, name: str, text: str | bytes) -> None:
         self._sources.append(Source(name, text.encode() if isinstance(text, str) else text))
