@@ -12,6 +12,7 @@ import msgspec
 
 from tapgate.http.checks import get_rule_and_type, is_enum, is_struct
 from tapgate_client.schemas.fields import Choice, Rule, get_enum_rule
+from tapgate_client.schemas.values import Meaning
 
 Schema = dict[str, Any]
 
@@ -20,16 +21,6 @@ _NULL_SCHEMA: Final[Schema] = {"type": "null"}
 #: Keywords of schemas that imply an example.
 _SELF_EXPLANATORY: Final = frozenset({"const", "enum", "format"})
 _PAGE_NAME: Final = re.compile(r"Page_(\w+?)(?:Record)?_")
-#: Formats of response fields by name. Fields named `*_at` or `*_until` are `date-time` too.
-_RESPONSE_FORMATS: Final = {
-    "as_of": "date-time",
-    "date": "date",
-    "date_of_birth": "date",
-    "email": "email",
-    "start": "date-time",
-    "statement_url": "uri-reference",
-    "url": "uri",
-}
 
 
 class Schemas:
@@ -103,7 +94,7 @@ class Schemas:
         component = self.components[get_component_name(self.get(kind))]
         for field in msgspec.structs.fields(kind):
             schema = component["properties"][field.encode_name]
-            self._add_response_rules(schema, field.type, field.encode_name)
+            self._add_response_rules(schema, field.type)
             self._add_response_example(schema, kind, field)
         tidy_response(component, kind)
 
@@ -119,16 +110,16 @@ class Schemas:
         if self._build_example is not None:
             schema.setdefault("examples", [self._build_example(kind, name)])
 
-    def _add_response_rules(self, schema: Schema, kind: Any, name: str) -> None:
-        """Add the rules that a response field declares and the format that its name implies."""
+    def _add_response_rules(self, schema: Schema, kind: Any) -> None:
+        """Add the rules and the format that a response field declares."""
         rules = list(iter_rules(kind))
         for choice in _list_non_null(schema):
             for rule in rules:
                 self._apply_rule(choice, rule)
             if "items" in choice:
-                self._add_response_rules(choice["items"], _get_item_type(kind), "")
+                self._add_response_rules(choice["items"], _get_item_type(kind))
             if choice.get("type") == "string" and "format" not in choice:
-                choice.update(_infer_format(name))
+                choice.update(_get_format(kind))
 
     def _add_response_example(
         self, schema: Schema, kind: Any, field: msgspec.structs.FieldInfo
@@ -284,9 +275,9 @@ def _list_non_null(schema: Schema) -> list[Schema]:
     return [choice for choice in schema.get("anyOf", [schema]) if choice.get("type") != "null"]
 
 
-def _infer_format(name: str) -> Schema:
-    found = "date-time" if name.endswith(("_at", "_until")) else _RESPONSE_FORMATS.get(name)
-    return {} if found is None else {"format": found}
+def _get_format(kind: Any) -> Schema:
+    meaning = find_meaning(kind)
+    return {} if meaning is None or not meaning.json_format else {"format": meaning.json_format}
 
 
 def iter_union_members(kind: Any) -> Iterator[Any]:
@@ -298,6 +289,16 @@ def iter_union_members(kind: Any) -> Iterator[Any]:
     for member in get_args(kind):
         if member not in (NoneType, msgspec.UnsetType):
             yield from iter_union_members(member)
+
+
+def find_meaning(kind: Any) -> Meaning | None:
+    """Return the declared meaning of a response field's text, or None."""
+    for member in iter_union_members(kind):
+        if get_origin(member) is Annotated:
+            found = [note for note in get_args(member)[1:] if isinstance(note, Meaning)]
+            if found:
+                return found[0]
+    return None
 
 
 def iter_rules(kind: Any) -> Iterator[Rule]:

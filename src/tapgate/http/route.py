@@ -16,11 +16,12 @@ _get_query_decoder: Final = cache(QueryDecoder)
 
 
 class RouteLabel(NamedTuple):
-    """Metrics row and log name of a route or site."""
+    """Metrics row and log name of a route or site, and the endpoint of a route."""
 
     metrics_row: int
     name: str
     moves_money: bool = False
+    endpoint: Endpoint | None = None
 
 
 class Route:
@@ -35,7 +36,7 @@ class Route:
         self, endpoint: Endpoint, currency: str | None, row: int, *, ignores_overload: bool
     ) -> None:
         self.endpoint = endpoint
-        self.label = RouteLabel(row, endpoint.path, endpoint.moves_money)
+        self.label = RouteLabel(row, endpoint.path, endpoint.moves_money, endpoint)
         self.ignores_overload = ignores_overload
         self.status = endpoint.status
         self.is_public: bool = endpoint.access.public

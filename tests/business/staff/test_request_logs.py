@@ -7,20 +7,26 @@ import pytest
 
 from builders.payments import PosDriver
 from cases import each
+from client.operation_catalog import list_structs
 from harness import PIN, Harness, parse_error, split_words
 from tapgate.business.staff.request_logs import recorder
 from tapgate.business.staff.request_logs.recorder import RequestLog
 from tapgate.business.staff.request_logs.redaction import (
-    NUMBERS,
-    WORDS,
     redact_body,
+    redact_error,
     redact_path,
     redact_query,
 )
 from tapgate.core.settings import Settings, load_settings
 from tapgate.events.audit.trail import is_secret
 from tapgate.http.api.services import Services
+from tapgate.server.gateway import list_endpoints
 from tapgate_client import ids
+from tapgate_client.schemas.admin import NewApiKey
+from tapgate_client.schemas.cards import CardRecord
+from tapgate_client.schemas.pagination import Page, PageQuery
+from tapgate_client.schemas.pos import PosPaymentRequest
+from tapgate_client.schemas.subscribers import SubscriberFilters
 
 URL = "/api/v1/admin/request-logs"
 
@@ -175,12 +181,42 @@ def test_bodies_are_logged_in_development_only(settings: Settings) -> None:
     assert load_settings(base | {"TAPGATE_REQUEST_LOG_DAYS": "0"}).request_log_days == 0
 
 
+#: Fields that are not personal despite their names: a limit, and an enum of block reasons.
+HARMLESS_FIELDS = {"max_balance", "reason"}
+
+
+def list_kept_fields() -> set[tuple[str, str]]:
+    """Return the endpoint and name of each field of which a word or number is logged."""
+    kept = set()
+    for endpoint in list_endpoints():
+        if not (endpoint.access.scope or endpoint.access.hmac):
+            continue  # only requests with a key are logged
+        for kind in (endpoint.body_struct, endpoint.query_type, endpoint.response_type):
+            for struct in list_structs(kind):
+                for name in struct.__struct_encode_fields__:
+                    for value in ("word", 5, ["word"], [5]):
+                        logged = redact_body(msgspec.json.encode({name: value}), struct) or ""
+                        if msgspec.json.decode(logged) == {name: value}:
+                            kept.add((endpoint.name, name))
+    return kept
+
+
 def test_kept_fields_do_not_denote_secrets_or_personal_data() -> None:
     personal = "name phone email address birth number text note reason balance ip memo description"
-    for field in NUMBERS | WORDS:
-        assert not is_secret(field) or field in ("pin_required", "pin_locked_until"), field
+    for endpoint, field in list_kept_fields():
+        assert not is_secret(field), (endpoint, field)
         words = set(field.split("_"))
-        assert words.isdisjoint(personal.split()) or field == "max_balance", field
+        assert words.isdisjoint(personal.split()) or field in HARMLESS_FIELDS, (endpoint, field)
+
+
+def test_fields_that_integrators_debug_with_are_kept() -> None:
+    kept = list_kept_fields()
+    for name in ("request_id", "amount", "card_serial", "terminal_id", "merchant_id"):
+        assert ("POST /api/v1/pos/payment", name) in kept
+    for name in ("type", "status", "created_at", "fee_amount", "failure_code", "currency", "id"):
+        assert ("GET /api/v1/transactions/{id}", name) in kept
+    for name in ("from", "to", "limit", "cursor", "user_id", "status"):
+        assert ("GET /api/v1/transactions", name) in kept
 
 
 @each(
@@ -203,11 +239,12 @@ def test_kept_fields_do_not_denote_secrets_or_personal_data() -> None:
     ],
 )
 def test_misplaced_value_in_a_kept_field_is_masked(value: Any) -> None:
-    masked = redact_body(msgspec.json.encode({"request_id": value, "type": "p2p"})) or ""
+    sent = {"request_id": value, "card_serial": "TAP-1"}
+    masked = redact_body(msgspec.json.encode(sent), PosPaymentRequest) or ""
     stored = msgspec.json.decode(masked)
     assert stored in (
-        {"request_id": "***", "type": "p2p"},
-        {"request_id": ["***"], "type": "p2p"},
+        {"request_id": "***", "card_serial": "TAP-1"},
+        {"request_id": ["***"], "card_serial": "TAP-1"},
     )
 
 
@@ -216,14 +253,17 @@ def test_misplaced_value_in_a_kept_field_is_masked(value: Any) -> None:
     [b"", b"{", b"[1]", b'"4071"', b"\xff", b"[" * 5000, b'{"amount": "' + b"1" * 9000 + b'"}'],
 )
 def test_body_that_is_no_small_json_object_is_not_stored(body: bytes) -> None:
-    assert redact_body(body) is None
+    assert redact_body(body, PosPaymentRequest) is None
+    assert redact_error(body) is None
 
 
 def test_unknown_names_are_masked() -> None:
-    body = {"4071": "4071", "PIN": "4071", "amount": "5", "data": {"pin": "4071", "a4071": 1}}
-    masked = msgspec.json.decode(redact_body(msgspec.json.encode(body)) or "")
-    assert masked == {"***": "***", "amount": "5", "data": {"pin": "***", "***": "***"}}
-    assert redact_query(b"hunter2=1&limit=5") == '{"***":"***","limit":"5"}'
+    body = {"4071": "4071", "PIN": "4071", "amount": "5", "card_proof": {"cmac": "4071", "a": 1}}
+    masked = msgspec.json.decode(redact_body(msgspec.json.encode(body), PosPaymentRequest) or "")
+    assert masked == {"***": "***", "amount": "5", "card_proof": {"cmac": "***", "***": "***"}}
+    assert redact_query(b"hunter2=1&limit=5", PageQuery) == '{"***":"***","limit":"5"}'
+    assert redact_query(b"limit=5", None) == '{"limit":"***"}'
+    assert redact_body(b'{"amount":"5"}', None) == '{"amount":"***"}'
 
 
 @each(
@@ -239,7 +279,7 @@ def test_unknown_names_are_masked() -> None:
 def test_error_does_not_name_unknown_fields(fields: dict[str, str], shown: Any) -> None:
     message = " ".join(f"{name} {text}" for name, text in fields.items())
     error = {"code": "VALIDATION_FAILED", "message": message, "details": {"fields": fields}}
-    masked = msgspec.json.decode(redact_body(msgspec.json.encode(error), is_error=True) or "")
+    masked = msgspec.json.decode(redact_error(msgspec.json.encode(error)) or "")
     assert masked["details"] == {"fields": shown}
     assert masked["message"] == (message if shown == fields else "***")
 
@@ -258,9 +298,12 @@ def test_deep_and_long_bodies_are_cut() -> None:
     deep: Any = {
         "data": {"data": {"data": {"data": {"data": {"data": {"data": {"id": "leaf-1"}}}}}}}
     }
-    assert "leaf" not in (redact_body(msgspec.json.encode(deep)) or "")
-    many = redact_body(msgspec.json.encode({"data": list(range(500))})) or ""
-    assert len(msgspec.json.decode(many)["data"]) == 100
+    assert "leaf" not in (redact_error(msgspec.json.encode({"details": deep})) or "")
+    assert "leaf" not in (redact_body(msgspec.json.encode(deep), Page[CardRecord]) or "")
+    nested = b'{"scopes":' + b"[" * 7 + b'"leaf"' + b"]" * 7 + b"}"
+    assert "leaf" not in (redact_body(nested, NewApiKey) or "")
+    many = redact_body(msgspec.json.encode({"scopes": ["x"] * 500}), NewApiKey) or ""
+    assert msgspec.json.decode(many) == {"scopes": ["x"] * 100}
 
 
 def test_paths_and_queries_are_masked() -> None:
@@ -268,7 +311,8 @@ def test_paths_and_queries_are_masked() -> None:
     assert redact_path("/api/v1/cards/TAP-000001/block", template).endswith("/TAP-000001/block")
     assert redact_path("/api/v1/cards/4071/block", template) == "/api/v1/cards/***/block"
     assert redact_path("/api/v1/cards/%2B232/block", template) == "/api/v1/cards/***/block"
-    assert redact_query(b"") is None
-    assert redact_query(b"phone_number=%2B232761&limit=5") == '{"phone_number":"***","limit":"5"}'
-    assert redact_query(b"a=1&" * 50) is None
-    assert redact_query(b"\xff=1") is None
+    assert redact_query(b"", SubscriberFilters) is None
+    query = b"phone_number=%2B232761&limit=5"
+    assert redact_query(query, SubscriberFilters) == '{"phone_number":"***","limit":"5"}'
+    assert redact_query(b"a=1&" * 50, SubscriberFilters) is None
+    assert redact_query(b"\xff=1", SubscriberFilters) is None

@@ -152,8 +152,8 @@ class App(WebApp[RequestContext, GuardedRoute]):
     def log_response(
         self, label: RouteLabel, context: RequestContext, status: int, seconds: float, body: bytes
     ) -> None:
-        if context.caller is not None:
-            self._services.request_log.add(context, label.name, status, seconds, body)
+        if context.caller is not None and label.endpoint is not None:
+            self._services.request_log.add(context, label.endpoint, status, seconds, body)
 
     async def dispatch(self, request: RequestContext) -> Any:
         """Run the endpoint of a site's request as its principal, without a rate limit charge.

@@ -73,7 +73,7 @@ class RequestLog(Protocol):
     count_dropped: Callable[[int], None]
 
     def add(
-        self, context: Any, endpoint: str, status: int, seconds: float, response_body: bytes
+        self, context: Any, endpoint: Endpoint, status: int, seconds: float, response_body: bytes
     ) -> None:
         """Queue a request, unless its caller has no key."""
 

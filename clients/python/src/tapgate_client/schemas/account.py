@@ -6,6 +6,7 @@ from tapgate_client.schemas.admin import Otp
 from tapgate_client.schemas.common import Redacted, build_missing_field_error
 from tapgate_client.schemas.fields import Password
 from tapgate_client.schemas.passkeys import AssertedCredential
+from tapgate_client.schemas.values import Id, Time
 
 
 class TotpEnrollment(msgspec.Struct, kw_only=True):
@@ -44,7 +45,7 @@ class StepUp(msgspec.Struct, kw_only=True):
 class VerifiedFactor(msgspec.Struct, frozen=True, kw_only=True):
     """Until when the session may be used for sensitive actions."""
 
-    verified_until: str
+    verified_until: Time
 
 
 class PasswordChange(msgspec.Struct, kw_only=True):
@@ -53,11 +54,11 @@ class PasswordChange(msgspec.Struct, kw_only=True):
 
 
 class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
+    id: Id
     current: bool
     console: bool
     sso: bool
     ip: str | None
     user_agent: str | None
-    created_at: str
-    last_seen_at: str | None
+    created_at: Time
+    last_seen_at: Time | None

@@ -25,6 +25,7 @@ from tapgate_client.schemas.fields import (
 )
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.passkeys import AssertedCredential
+from tapgate_client.schemas.values import EmailAddress, Id, Time, Url
 
 _MAX_RATE_LIMIT: Final = 1_000_000
 _MAX_NETWORKS: Final = 100
@@ -140,12 +141,12 @@ class Factor(StrEnum):
 
 
 class AdminFields(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
-    email: str
+    id: Id
+    email: EmailAddress
     name: str
     role: AdminRole
-    created_at: str
-    last_login_at: str | None
+    created_at: Time
+    last_login_at: Time | None
 
 
 class Me(AdminFields, frozen=True, kw_only=True):
@@ -176,8 +177,8 @@ class NewAdminRecord(Admin, frozen=True, kw_only=True):
 class Invitation(Redacted, msgspec.Struct, frozen=True, kw_only=True):
     """Link with which the admin sets a password. It works once, until it expires."""
 
-    url: str
-    expires_at: str
+    url: Url
+    expires_at: Time
 
 
 class InvitationAcceptance(msgspec.Struct, kw_only=True):
@@ -249,23 +250,23 @@ class ApiKeyChanges(msgspec.Struct, kw_only=True):
 
 
 class ApiKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
+    id: Id
     name: str
     scopes: list[Scope]
     prefix: str
     rate_limit: int | None
     burst: int | None
     allowed_ips: list[str] | None
-    expires_at: str | None
-    last_used_at: str | None
-    created_at: str
+    expires_at: Time | None
+    last_used_at: Time | None
+    created_at: Time
     #: Null for a key that was created on the command line.
     created_by: str | None
     created_by_name: str | None
     #: The last rotation; null if the key was not rotated.
     rotated_by: str | None
     rotated_by_name: str | None
-    rotated_at: str | None
+    rotated_at: Time | None
 
 
 class ScarceApprovers(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,12 +17,14 @@ from tapgate_client.schemas.fields import (
     IntegerRange,
     Phone,
     Pin,
+    Reference,
     SearchText,
     Text,
 )
 from tapgate_client.schemas.pagination import NamedPageQuery
 from tapgate_client.schemas.subscribers import PhoneQueryRule
 from tapgate_client.schemas.transactions import CustomerMoneyRequest, MoneyRequest, Receipt
+from tapgate_client.schemas.values import EmailAddress, Id, Money, Time, Word
 
 
 class AgentType(StrEnum):
@@ -42,29 +44,29 @@ CommissionTier = Annotated[int, IntegerRange(1, 3)]
 class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Agent as returned by the API. All fields are present; those without a value are null."""
 
-    id: str
+    id: Id
     agent_type: AgentType
-    parent_agent_id: str | None
+    parent_agent_id: Id | None
     name: str
     business_name: str | None
     phone_number: str
-    email: str | None
+    email: EmailAddress | None
     address: str | None
     commission_tier: int
     status: AgentStatus
-    account_id: str
+    account_id: Id
     float_balance: str
     commission_balance: str
-    currency: str
-    created_at: str
-    updated_at: str
+    currency: Word
+    created_at: Time
+    updated_at: Time
 
 
 class AgentBalance(msgspec.Struct, frozen=True, kw_only=True):
-    agent_id: str
+    agent_id: Id
     float_balance: str
     commission_balance: str
-    currency: str
+    currency: Word
 
 
 class AgentRegistration(msgspec.Struct, kw_only=True):
@@ -72,7 +74,7 @@ class AgentRegistration(msgspec.Struct, kw_only=True):
     name: BusinessName
     phone_number: Phone
     pin: Pin
-    parent_agent_id: Text | None = None
+    parent_agent_id: Reference | None = None
     business_name: BusinessName | None = None
     email: Email | None = None
     address: Text | None = None
@@ -113,7 +115,7 @@ class AgentPinChange(msgspec.Struct, kw_only=True):
 
 class AgentRegistered(SuccessResponse, kw_only=True):
     message: str = "Agent registered"
-    agent_id: str
+    agent_id: Id
     agent: AgentRecord
 
 
@@ -127,7 +129,7 @@ class FloatFunding(MoneyRequest, kw_only=True):
 
 
 class CashIn(CustomerMoneyRequest, kw_only=True):
-    agent_id: Text
+    agent_id: Reference
     amount: Amount
     agent_pin: Pin
 
@@ -139,8 +141,8 @@ class CashOut(CashIn, kw_only=True):
 
 
 class FloatTransfer(MoneyRequest, kw_only=True):
-    from_agent_id: Text
-    to_agent_id: Text
+    from_agent_id: Reference
+    to_agent_id: Reference
     amount: Amount
     pin: Pin
     description: FreeText | None = None
@@ -151,7 +153,7 @@ class CommissionPayout(MoneyRequest, kw_only=True):
 
 
 class FundingReceipt(Receipt, kw_only=True):
-    amount: str
+    amount: Money
     new_balance: str
 
 
@@ -162,18 +164,18 @@ class CashReceipt(Receipt, kw_only=True):
     `subscriber_balance` is null if the caller lost access to the subscriber during the request.
     """
 
-    amount: str
+    amount: Money
     agent_balance: str
     subscriber_balance: str | None
-    commission_earned: str
+    commission_earned: Money
 
 
 class FloatTransferReceipt(Receipt, kw_only=True):
-    amount: str
+    amount: Money
     from_balance: str
     to_balance: str
 
 
 class PayoutReceipt(Receipt, kw_only=True):
-    amount: str
+    amount: Money
     float_balance: str

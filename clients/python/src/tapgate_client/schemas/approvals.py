@@ -18,6 +18,7 @@ from tapgate_client.schemas.fields import (
     Text,
 )
 from tapgate_client.schemas.pagination import PageQuery
+from tapgate_client.schemas.values import Id, Money, Time, Word
 
 MIN_EXPIRY_SECONDS: Final = 60
 MAX_EXPIRY_SECONDS: Final = 604_800
@@ -123,7 +124,7 @@ class ApprovalSuspension(msgspec.Struct, frozen=True, kw_only=True):
 
     reason: str
     suspended_by: str
-    suspended_at: str
+    suspended_at: Time
 
 
 class ApprovalRulesRecord(msgspec.Struct, kw_only=True):
@@ -149,7 +150,7 @@ class ApprovalDecision(msgspec.Struct, frozen=True, kw_only=True):
     admin_name: str
     decision: ApprovalVerdict
     reason: str | None
-    at: str
+    at: Word
 
 
 class ApprovalRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,11 +170,11 @@ class ApprovalRecord(msgspec.Struct, frozen=True, kw_only=True):
     a one-time code. The values of `changes` are then hidden, and `result` is null.
     """
 
-    id: str
+    id: Id
     operation: OperationField
     summary: str
     changes: dict[str, Any]
-    amount: str | None
+    amount: Money | None
     resource_id: str | None
     maker: str
     maker_name: str
@@ -182,11 +183,11 @@ class ApprovalRecord(msgspec.Struct, frozen=True, kw_only=True):
     roles: list[AdminRole]
     decisions: list[ApprovalDecision]
     status: ApprovalStatus
-    code: str | None
+    code: Word | None
     result: dict[str, Any] | None
-    created_at: str
-    expires_at: str
-    updated_at: str
+    created_at: Time
+    expires_at: Time
+    updated_at: Time
     masked: bool | msgspec.UnsetType = msgspec.UNSET
     disclosed: bool | msgspec.UnsetType = msgspec.UNSET
 

@@ -7,6 +7,7 @@ import msgspec
 
 from tapgate_client.schemas.pagination import Page, PageQuery
 from tapgate_client.schemas.periods import PeriodBound
+from tapgate_client.schemas.values import Id, Time, Word
 
 
 class AuditResult(StrEnum):
@@ -18,10 +19,10 @@ class AuditResult(StrEnum):
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     """An audited event and its actor. The hashes are null until the entry is sealed."""
 
-    id: str
+    id: Id
     sequence: int
-    occurred_at: str
-    event: str
+    occurred_at: Time
+    event: Word
     actor: dict[str, Any]
     resource_type: str
     resource_id: str | None
@@ -29,13 +30,13 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None
     changes: dict[str, Any]
     ip: str | None
-    request_id: str | None
+    request_id: Id | None
     previous_hash: str | None
     hash: str | None
 
 
 class NamedRecord(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
+    id: Id
     name: str
 
 
@@ -51,7 +52,7 @@ class AuditPage(Page[AuditEntry], kw_only=True):
 
 class AuditLogQuery(PageQuery, kw_only=True):
     actor_id: str | None = None
-    event: str | None = None
+    event: Word | None = None
     resource_type: str | None = None
     resource_id: str | None = None
     result: AuditResult | None = None

@@ -9,6 +9,7 @@ import msgspec
 from tapgate_client.colors import MIN_TEXT_CONTRAST, WHITE, get_contrast, is_color
 from tapgate_client.schemas.clearable_fields import OrEmptyRule
 from tapgate_client.schemas.fields import Choice, InvalidValueError, NameRule, Rule, TextRule
+from tapgate_client.schemas.values import Time, Word
 
 THEMES: Final = ("light", "dark")
 LANGUAGES: Final = ("en", "fr")
@@ -85,7 +86,7 @@ class BrandingRecord(msgspec.Struct, frozen=True, kw_only=True):
     support_contact: str | None
     statement_header: str | None
     has_logo: bool
-    updated_at: str | None
+    updated_at: Time | None
 
 
 class PreferencesUpdate(msgspec.Struct, kw_only=True):
@@ -99,4 +100,4 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
 
     theme: str | None
     timezone: str | None
-    language: str | None
+    language: Word | None

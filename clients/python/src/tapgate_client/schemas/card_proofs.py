@@ -8,7 +8,14 @@ import msgspec
 
 from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.common import Redacted, build_missing_field_error
-from tapgate_client.schemas.fields import IntegerRange, InvalidValueError, NameRule, Rule, Text
+from tapgate_client.schemas.fields import (
+    IntegerRange,
+    InvalidValueError,
+    NameRule,
+    Reference,
+    Rule,
+)
+from tapgate_client.schemas.values import Id, Time, Word
 
 _PICC_DATA_DIGITS: Final = 32
 _CMAC_DIGITS: Final = 16
@@ -146,13 +153,13 @@ class KeysetRecord(msgspec.Struct, frozen=True, kw_only=True):
     bytes of an encrypted zero block each, in hex. `cards` is the number of cards with its keys.
     """
 
-    id: str
+    id: Id
     name: str
     version: int
     kcv: str
     status: KeysetStatus
     cards: int
-    created_at: str
+    created_at: Time
 
 
 class KeysetRetirement(msgspec.Struct, kw_only=True):
@@ -162,7 +169,7 @@ class KeysetRetirement(msgspec.Struct, kw_only=True):
 
 
 class NewPersonalization(msgspec.Struct, kw_only=True):
-    keyset_id: Text
+    keyset_id: Reference
 
 
 class CardKeys(Redacted, msgspec.Struct, frozen=True, kw_only=True):
@@ -200,8 +207,8 @@ class PersonalizationConfirmation(msgspec.Struct, kw_only=True):
 class CardTapRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Proof that was accepted or rejected. `counter` is null if it could not be decrypted."""
 
-    at: str
+    at: Word
     counter: int | None
-    terminal_id: str | None
+    terminal_id: Id | None
     terminal_name: str | None
     result: CardTapResult

@@ -14,10 +14,12 @@ from tapgate_client.schemas.fields import (
     IdRule,
     PersonName,
     Pin,
+    Reference,
     SearchText,
     Text,
 )
 from tapgate_client.schemas.pagination import PageQuery
+from tapgate_client.schemas.values import Id, Money, Time, Word
 
 
 class CardStatus(StrEnum):
@@ -47,25 +49,25 @@ class CardBlockReason(StrEnum):
 class CardRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Card as returned by the API. All fields are present; those without a value are null."""
 
-    serial: str
+    serial: Word
     mac_address: str | None
     type: CardType | None
     status: CardStatus
     status_reason: str | None
-    subscriber_id: str | None
+    subscriber_id: Id | None
     holder_name: str | None
-    parent_subscriber_id: str | None
+    parent_subscriber_id: Id | None
     child_relationship: str | None
-    daily_limit: str | None
+    daily_limit: Money | None
     spent_today: str | None
-    currency: str
+    currency: Word
     authenticity: CardAuthenticity
-    keyset_id: str | None
+    keyset_id: Id | None
     last_counter: int | None
-    expires_at: str | None
-    linked_at: str | None
-    created_at: str
-    updated_at: str
+    expires_at: Time | None
+    linked_at: Time | None
+    created_at: Time
+    updated_at: Time
 
 
 class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,32 +77,32 @@ class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
     `status_reason`, `subscriber_id` and `restricted` (true) are present.
     """
 
-    serial: str
+    serial: Word
     mac_address: str | msgspec.UnsetType | None = msgspec.UNSET
     type: CardType | msgspec.UnsetType | None = msgspec.UNSET
     status: CardStatus
     status_reason: str | None
-    subscriber_id: str | None
+    subscriber_id: Id | None
     restricted: bool | msgspec.UnsetType = msgspec.UNSET
     holder_name: str | msgspec.UnsetType | None = msgspec.UNSET
-    parent_subscriber_id: str | msgspec.UnsetType | None = msgspec.UNSET
+    parent_subscriber_id: Id | msgspec.UnsetType | None = msgspec.UNSET
     child_relationship: str | msgspec.UnsetType | None = msgspec.UNSET
-    daily_limit: str | msgspec.UnsetType | None = msgspec.UNSET
+    daily_limit: Money | msgspec.UnsetType | None = msgspec.UNSET
     spent_today: str | msgspec.UnsetType | None = msgspec.UNSET
-    currency: str | msgspec.UnsetType = msgspec.UNSET
+    currency: Word | msgspec.UnsetType = msgspec.UNSET
     authenticity: CardAuthenticity | msgspec.UnsetType = msgspec.UNSET
-    keyset_id: str | msgspec.UnsetType | None = msgspec.UNSET
+    keyset_id: Id | msgspec.UnsetType | None = msgspec.UNSET
     last_counter: int | msgspec.UnsetType | None = msgspec.UNSET
-    expires_at: str | msgspec.UnsetType | None = msgspec.UNSET
-    linked_at: str | msgspec.UnsetType | None = msgspec.UNSET
-    created_at: str | msgspec.UnsetType = msgspec.UNSET
-    updated_at: str | msgspec.UnsetType = msgspec.UNSET
+    expires_at: Time | msgspec.UnsetType | None = msgspec.UNSET
+    linked_at: Time | msgspec.UnsetType | None = msgspec.UNSET
+    created_at: Time | msgspec.UnsetType = msgspec.UNSET
+    updated_at: Time | msgspec.UnsetType = msgspec.UNSET
 
 
 class CardLink(msgspec.Struct, kw_only=True):
     """Card to link. `card_serial` may be absent if there is a `card_proof`."""
 
-    subscriber_id: Text
+    subscriber_id: Reference
     card_serial: CardSerial | None = None
     card_proof: CardProof | None = None
     pin: Pin
@@ -114,7 +116,7 @@ class CardLink(msgspec.Struct, kw_only=True):
 class NewChildCard(msgspec.Struct, kw_only=True):
     """Child card to create. `card_serial` may be absent if there is a `card_proof`."""
 
-    parent_subscriber_id: Text
+    parent_subscriber_id: Reference
     card_serial: CardSerial | None = None
     card_proof: CardProof | None = None
     parent_pin: Pin
@@ -161,7 +163,7 @@ class RowError(msgspec.Struct, frozen=True):
     """Rejected row of an upload file, with the reason."""
 
     row: int
-    serial: str
+    serial: Word
     error: str
 
 

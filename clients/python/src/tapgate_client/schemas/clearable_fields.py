@@ -12,6 +12,7 @@ class OrEmptyRule(Rule):
         self.rule = rule
         self.example = rule.example
         self.max_json_bytes = rule.max_json_bytes
+        self.log_form = rule.log_form
 
     def for_currency(self, currency: str) -> Rule:
         return OrEmptyRule(self.rule.for_currency(currency))

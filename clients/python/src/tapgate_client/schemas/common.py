@@ -6,6 +6,7 @@ import msgspec
 
 from tapgate_client.errors import Code
 from tapgate_client.schemas.fields import Choice, FreeText, IntegerRange
+from tapgate_client.schemas.values import Id
 
 #: A string, because any later version can return further codes.
 ErrorCode = Annotated[str, Choice(*Code, name="ErrorCode")]
@@ -44,7 +45,7 @@ class Rotation(msgspec.Struct, kw_only=True):
 class SigningKeyCreated(Redacted, msgspec.Struct, kw_only=True):
     """A new signing key. No other response contains its secret."""
 
-    api_key_id: str
+    api_key_id: Id
     hmac_secret: str
 
 

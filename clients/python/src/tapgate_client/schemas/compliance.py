@@ -22,11 +22,13 @@ from tapgate_client.schemas.fields import (
     Label,
     ListLength,
     Metadata,
+    Reference,
     Rule,
     Text,
 )
 from tapgate_client.schemas.pagination import OrderedPageQuery
 from tapgate_client.schemas.transactions import TransactionType
+from tapgate_client.schemas.values import Id, Money, Time, Word
 
 #: Upper bound of every rule's window.
 MAX_WINDOW_SECONDS: Final = 366 * 86_400
@@ -92,11 +94,11 @@ class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
     rule, and `investigation_notes` and `resolution_notes` are null.
     """
 
-    id: str
-    subscriber_id: str | None
-    transaction_id: str | None
-    rule_id: str | None
-    alert_type: str
+    id: Id
+    subscriber_id: Id | None
+    transaction_id: Id | None
+    rule_id: Id | None
+    alert_type: Word
     severity: Severity
     status: AlertStatus
     details: dict[str, Any]
@@ -106,9 +108,9 @@ class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
     investigation_notes: str | None
     resolution_notes: str | None
     resolved_by: str | None
-    resolved_at: str | None
-    created_at: str
-    updated_at: str
+    resolved_at: Time | None
+    created_at: Time
+    updated_at: Time
     masked: bool | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -124,12 +126,12 @@ class AlertFilters(OrderedPageQuery, kw_only=True):
 
 
 class NewAlert(msgspec.Struct, kw_only=True):
-    subscriber_id: Text | None = None
-    transaction_id: Text | None = None
-    alert_type: Text
+    subscriber_id: Reference | None = None
+    transaction_id: Reference | None = None
+    alert_type: Reference
     severity: Severity = Severity.MEDIUM
     details: Metadata
-    rule_id: Text | None = None
+    rule_id: Reference | None = None
 
 
 class Investigation(msgspec.Struct, kw_only=True):
@@ -143,7 +145,7 @@ class Resolution(msgspec.Struct, kw_only=True):
 
 
 class AlertCreated(SuccessResponse, kw_only=True):
-    alert_id: str
+    alert_id: Id
     alert: AlertRecord
 
 
@@ -169,13 +171,13 @@ WindowSeconds = Annotated[int, IntegerRange(1, MAX_WINDOW_SECONDS)]
 
 
 class RuleRecord(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
+    id: Id
     name: str
     type: RuleType
     subject: RuleSubject
     transaction_types: list[TransactionType]
     threshold: str | int
-    currency: str | None
+    currency: Word | None
     window_seconds: int | None
     action: RuleAction
     severity: Severity
@@ -190,7 +192,7 @@ class NewRule(msgspec.Struct, kw_only=True):
     subject: RuleSubject = RuleSubject.PAYER
     transaction_types: TransactionTypes
     threshold: Threshold
-    currency: Text | None = None
+    currency: Reference | None = None
     window_seconds: WindowSeconds | None = None
     action: RuleAction
     severity: Severity = Severity.MEDIUM
@@ -204,7 +206,7 @@ class RuleUpdate(msgspec.Struct, kw_only=True):
     subject: RuleSubject | None = None
     transaction_types: TransactionTypes | None = None
     threshold: Threshold | None = None
-    currency: Text | None = None
+    currency: Reference | None = None
     window_seconds: WindowSeconds | None = None
     action: RuleAction | None = None
     severity: Severity | None = None
@@ -226,14 +228,14 @@ CHECKED_TYPES: Final = (
 
 
 class ComplianceCheckRequest(msgspec.Struct, kw_only=True):
-    subscriber_id: Text
+    subscriber_id: Reference
     amount: Amount
     transaction_type: Annotated[TransactionType, Choice(*CHECKED_TYPES)]
     currency: Currency | None = None
 
 
 class Violation(msgspec.Struct, frozen=True):
-    code: str
+    code: Word
     message: str
 
 
@@ -246,20 +248,20 @@ class ComplianceCheckResult(msgspec.Struct, frozen=True, kw_only=True):
 
 class AccountRuleRecord(msgspec.Struct, frozen=True, kw_only=True):
     kyc_level: int
-    currency: str
-    max_balance: str
-    max_transaction: str
-    daily_limit: str
-    monthly_limit: str
-    no_pin_limit: str
-    proof_required_above: str | None
+    currency: Word
+    max_balance: Money
+    max_transaction: Money
+    daily_limit: Money
+    monthly_limit: Money
+    no_pin_limit: Money
+    proof_required_above: Money | None
     requirements: list[str]
 
 
 class AccountRuleUpdate(msgspec.Struct, kw_only=True):
     """Fields to change. Omitted fields keep their value."""
 
-    currency: Text | None = None
+    currency: Reference | None = None
     max_balance: Amount | None = None
     max_transaction: Amount | None = None
     daily_limit: Amount | None = None

@@ -15,6 +15,7 @@ from tapgate_client.schemas.fields import (
     Choice,
     InvalidValueError,
     ListLength,
+    LogForm,
     Rule,
 )
 from tapgate_client.schemas.transactions import FeePayer, TransactionType
@@ -27,6 +28,7 @@ class RateRule(Rule):
     """Percentage from 0 to 100, normalized without trailing zeros."""
 
     example = "1.5"
+    log_form = LogForm.NUMBER
 
     def check(self, value: str) -> str:
         if _RATE_PATTERN.fullmatch(value) is None or parse_rate(value) > _MAX_RATE:

@@ -33,10 +33,20 @@ def _join_path(name: str, path: str) -> str:
     return f"{name}{path}" if not path or path.startswith("[") else f"{name}.{path}"
 
 
+class LogForm(Enum):
+    """Form in which the request log keeps a value. Values in another form are masked."""
+
+    #: Short, and not a PIN, a code, a phone number or a card number.
+    WORD = "word"
+    NUMBER = "number"
+
+
 class Rule(ABC):
     """Validation rule for one kind of value. The OpenAPI document shows its example and schema."""
 
     example: Any
+    #: Form in which the value is logged, or None if it may be secret or personal.
+    log_form: LogForm | None = None
     #: The maximum size of a valid value in JSON, including any escapes.
     max_json_bytes: int = 6 * 64
 
@@ -78,10 +88,17 @@ class TextRule(Rule):
 class IdempotencyKeyRule(TextRule):
     """Idempotency key of a request that moves money."""
 
+    log_form = LogForm.WORD
     example = "7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d"
 
     def __init__(self) -> None:
         super().__init__(64)
+
+
+class ReferenceRule(TextRule):
+    """ID or reference. A malformed ID is not invalid: its record is not found."""
+
+    log_form = LogForm.WORD
 
 
 class NameRule(TextRule):
@@ -152,6 +169,8 @@ class Choice(Rule):
     response field the rule only describes the value.
     """
 
+    log_form = LogForm.WORD
+
     def __init__(self, *words: str, name: str | None = None) -> None:
         self.values = words
         self.name = name
@@ -176,6 +195,8 @@ def get_enum_rule(kind: type[Enum]) -> Choice:
 
 class IntegerRange(Rule):
     """Integer within an inclusive range: `Annotated[int, IntegerRange(1, 3)]`."""
+
+    log_form = LogForm.NUMBER
 
     def __init__(self, minimum: int = -(2**63), maximum: int = 2**63 - 1) -> None:
         self.minimum = minimum
@@ -276,6 +297,7 @@ class EmailRule(Rule):
 class AmountRule(Rule):
     """Amount in a request: a decimal string in major units, normalized for the currency."""
 
+    log_form = LogForm.NUMBER
     example = "500.00"
 
     def __init__(self, *, allow_zero: bool = False, currency: str = "SLE") -> None:
@@ -299,6 +321,8 @@ class AmountRule(Rule):
 class IdRule(Rule):
     """ID of one record type, for fields where a malformed ID is an invalid value."""
 
+    log_form = LogForm.WORD
+
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
         self.example = ids.encode(prefix, 1 << 58)
@@ -317,6 +341,8 @@ class CurrencyRule(Rule):
 
     A request in a different currency is rejected, because its amount would be misinterpreted.
     """
+
+    log_form = LogForm.WORD
 
     def __init__(self, currency: str = "SLE") -> None:
         self._currency = currency
@@ -338,6 +364,7 @@ class CurrencyRule(Rule):
 
 class DateRule(Rule):
     example = "1990-01-31"
+    log_form: LogForm | None = LogForm.WORD
 
     def check(self, value: str) -> str:
         try:
@@ -352,7 +379,12 @@ class DateRule(Rule):
         return {"format": "date"}
 
 
+class BirthDateRule(DateRule):
+    log_form = None  # personal
+
+
 class TimestampRule(Rule):
+    log_form = LogForm.WORD
     example = "2027-01-31T12:00:00.000Z"
 
     def check(self, value: str) -> str:
@@ -369,6 +401,7 @@ class TimestampRule(Rule):
 
 
 class CardSerialRule(Rule):
+    log_form = LogForm.WORD
     example = "TAP-000001"
 
     def check(self, value: str) -> str:
@@ -410,6 +443,7 @@ INTEGER_RULE = IntegerRange()
 OBJECT_RULE = ObjectRule()
 
 Text = Annotated[str, TEXT_RULE]
+Reference = Annotated[str, ReferenceRule(255)]
 SearchText = Annotated[str, TextRule(255, minimum=3)]
 PersonName = Annotated[str, PersonNameRule()]
 BusinessName = Annotated[str, BusinessNameRule()]
@@ -427,6 +461,7 @@ Currency = Annotated[str, CurrencyRule()]
 Amount = Annotated[str, AmountRule()]
 AmountOrZero = Annotated[str, AmountRule(allow_zero=True)]
 Date = Annotated[str, DateRule()]
+BirthDate = Annotated[str, BirthDateRule()]
 Timestamp = Annotated[str, TimestampRule()]
 CardSerial = Annotated[str, CardSerialRule()]
 Metadata = Annotated[dict[str, Any], OBJECT_RULE]

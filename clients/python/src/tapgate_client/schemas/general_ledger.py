@@ -9,6 +9,7 @@ import msgspec
 from tapgate_client.schemas.fields import IntegerRange, InvalidValueError, ListLength, Rule
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.periods import Day, PeriodBound
+from tapgate_client.schemas.values import CalendarDate, Id, Time, Word
 
 #: Maximum number of transactions in one journal file.
 MAX_JOURNAL_TRANSACTIONS: Final = 20_000
@@ -108,13 +109,13 @@ class KindBalance(msgspec.Struct, kw_only=True):
     kind: AccountKind
     gl_code: GlCodeField
     name: GlName
-    account_id: str | None
+    account_id: Id | None
     accounts: int
     normal_side: NormalSide
     debit: str
     credit: str
     balance: str
-    currency: str
+    currency: Word
 
 
 class LedgerAccounts(msgspec.Struct, kw_only=True):
@@ -138,8 +139,8 @@ class TrialBalanceTotals(msgspec.Struct, kw_only=True):
 
 
 class TrialBalance(msgspec.Struct, kw_only=True):
-    as_of: str
-    currency: str
+    as_of: Time
+    currency: Word
     rows: list[TrialBalanceRow]
     totals: TrialBalanceTotals
 
@@ -161,11 +162,11 @@ class JournalRow(msgspec.Struct, frozen=True, kw_only=True):
     reference, and empty without either.
     """
 
-    date: str
-    transaction_id: str
+    date: CalendarDate
+    transaction_id: Id
     entry: int
     gl_code: GlCodeField
-    account_id: str
+    account_id: Id
     debit: str
     credit: str
     description: str

@@ -8,6 +8,7 @@ from tapgate_client import ids
 from tapgate_client.schemas.assignees import AssigneeFilter
 from tapgate_client.schemas.fields import IdRule
 from tapgate_client.schemas.pagination import PageQuery
+from tapgate_client.schemas.values import Id
 
 
 class KycReviewFilters(PageQuery, kw_only=True):
@@ -18,7 +19,7 @@ class KycReviewFilters(PageQuery, kw_only=True):
 class KycReviewRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Subscriber who waits for a KYC decision."""
 
-    subscriber_id: str
+    subscriber_id: Id
     first_name: str
     last_name: str
     phone_number: str

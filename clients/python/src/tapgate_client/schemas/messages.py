@@ -7,6 +7,7 @@ import msgspec
 
 from tapgate_client import ids
 from tapgate_client.schemas.fields import Choice, IdRule, ListLength, TextRule
+from tapgate_client.schemas.values import Time, Word
 
 
 class MessageStatus(StrEnum):
@@ -33,11 +34,11 @@ MAX_REPORTS: Final = 100
 class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
     message_id: str
     template: str
-    language: str
+    language: Word
     status: MessageStatus
-    error_code: str | None
-    created_at: str
-    updated_at: str | None
+    error_code: Word | None
+    created_at: Time
+    updated_at: Time | None
 
 
 class StatusReport(msgspec.Struct, kw_only=True):

@@ -11,6 +11,7 @@ from tapgate_client.schemas.partners import PartnerStatus
 from tapgate_client.schemas.periods import PeriodBound
 from tapgate_client.schemas.processors import ProcessorStatus
 from tapgate_client.schemas.subscribers import PhoneQueryRule
+from tapgate_client.schemas.values import CalendarDate, Id, Money, Word
 
 
 class ProcessorSummaryQuery(msgspec.Struct, kw_only=True):
@@ -30,7 +31,7 @@ class ProcessorTotals(msgspec.Struct, frozen=True, kw_only=True):
     sales_count: int
     sales: str
     fees: str
-    fee_refunded: str
+    fee_refunded: Money
     refunds_count: int
     refunds: str
     payouts_count: int
@@ -39,14 +40,14 @@ class ProcessorTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProcessorDay(ProcessorTotals, frozen=True, kw_only=True):
-    date: str
+    date: CalendarDate
 
 
 class ProcessorSummary(msgspec.Struct, frozen=True, kw_only=True):
     """`days` has the days with movements, newest first, in the platform's time zone."""
 
-    processor_id: str
-    currency: str
+    processor_id: Id
+    currency: Word
     balance: str
     from_: str = msgspec.field(name="from")
     to: str
@@ -79,7 +80,7 @@ class BalanceTotals(msgspec.Struct, frozen=True, kw_only=True):
 
     count: int
     balance: str
-    currency: str
+    currency: Word
 
 
 class LiquidityQuery(msgspec.Struct, kw_only=True):
@@ -94,9 +95,9 @@ class AgentLiquidity(msgspec.Struct, frozen=True, kw_only=True):
     the float grows. `days_of_cover` is null unless the outflow is positive.
     """
 
-    agent_id: str
+    agent_id: Id
     name: str
-    parent_agent_id: str | None
+    parent_agent_id: Id | None
     float_balance: str
     daily_outflow: str
     days_of_cover: float | None
@@ -108,7 +109,7 @@ class NetworkLiquidity(msgspec.Struct, frozen=True, kw_only=True):
     `data` has the agents whose float runs out first.
     """
 
-    currency: str
+    currency: Word
     agents: int
     float_balance: str
     daily_outflow: str

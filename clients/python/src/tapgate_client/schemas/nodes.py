@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from tapgate_client.schemas.health import NotReadyReason, Replication
+from tapgate_client.schemas.values import Id, Time
 
 
 class NodeRole(StrEnum):
@@ -25,7 +26,7 @@ class NodeRecord(msgspec.Struct, kw_only=True):
     `differences` names the settings whose values differ from those of most nodes.
     """
 
-    id: str
+    id: Id
     role: NodeRole
     host: str
     port: int
@@ -35,7 +36,7 @@ class NodeRecord(msgspec.Struct, kw_only=True):
     differences: list[str]
     #: Seconds by which the node's clock is ahead of the database's; null if unknown.
     clock_offset: float | None
-    started_at: str
+    started_at: Time
     last_seen: str
     #: Number of the newest migration that the node's release knows; null if it does not report it.
     newest_migration: str | None = None

@@ -14,7 +14,8 @@ import msgspec
 
 from tapgate_client import ids
 from tapgate_client.errors import invalid_field
-from tapgate_client.schemas.fields import IntegerRange, InvalidValueError, Rule
+from tapgate_client.schemas.fields import IntegerRange, InvalidValueError, LogForm, Rule
+from tapgate_client.schemas.values import Word
 
 Row = TypeVar("Row")
 T = TypeVar("T")
@@ -42,6 +43,7 @@ def _decode_cursor(cursor: str) -> tuple[int, ...]:
 
 
 class CursorRule(Rule):
+    log_form = LogForm.WORD
     example = ids.encode(_CURSOR_PREFIX, 1 << 60)
 
     def check(self, value: str) -> str:
@@ -112,7 +114,7 @@ class Page(msgspec.Struct, Generic[T]):
 
     data: list[T]
     has_more: bool
-    next_cursor: str | None
+    next_cursor: Word | None
     masked: bool | msgspec.UnsetType = msgspec.UNSET
 
 

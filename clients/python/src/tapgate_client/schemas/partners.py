@@ -14,11 +14,13 @@ from tapgate_client.schemas.fields import (
     CardSerial,
     Currency,
     Phone,
+    Reference,
     SearchText,
     Text,
 )
 from tapgate_client.schemas.pagination import NamedPageQuery
 from tapgate_client.schemas.transactions import CustomerMoneyRequest, MoneyRequest, Receipt
+from tapgate_client.schemas.values import Id, Money, Time, Word
 
 
 class PartnerStatus(StrEnum):
@@ -29,14 +31,14 @@ class PartnerStatus(StrEnum):
 class PartnerRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Partner as returned by the API. The balance is negative while the overdraft is in use."""
 
-    id: str
+    id: Id
     name: str
     status: PartnerStatus
-    account_id: str
+    account_id: Id
     balance: str
     overdraft_limit: str
-    currency: str
-    created_at: str
+    currency: Word
+    created_at: Time
 
 
 class PartnerFilters(NamedPageQuery, kw_only=True):
@@ -60,7 +62,7 @@ class PartnerCreated(Redacted, msgspec.Struct, kw_only=True):
     """Response to creating a partner. The secrets are returned only here."""
 
     partner: PartnerRecord
-    api_key_id: str
+    api_key_id: Id
     hmac_secret: str
     webhook_secret: str
 
@@ -80,17 +82,17 @@ class PartnerDeposit(MoneyRequest, kw_only=True):
 
 
 class PartnerDepositReceipt(Receipt, kw_only=True):
-    amount: str
+    amount: Money
     new_balance: str
 
 
 class PartnerKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    api_key_id: str
-    created_at: str
+    api_key_id: Id
+    created_at: Time
     #: Null for keys that were created before this was recorded.
     created_by: str | None
     created_by_name: str | None
-    last_used_at: str | None
+    last_used_at: Time | None
 
 
 class WebhookTopUp(msgspec.Struct, kw_only=True):
@@ -113,9 +115,9 @@ class WebhookTopUp(msgspec.Struct, kw_only=True):
 
 
 class FundFromPartner(CustomerMoneyRequest, kw_only=True):
-    partner_reference: Text
+    partner_reference: Reference
     amount: Amount
-    partner_id: Text | None = None
+    partner_id: Reference | None = None
 
 
 class TopUpReceipt(Receipt, kw_only=True):
@@ -125,5 +127,5 @@ class TopUpReceipt(Receipt, kw_only=True):
     subscribers are always hidden from partners.
     """
 
-    amount: str
+    amount: Money
     new_balance: str | None

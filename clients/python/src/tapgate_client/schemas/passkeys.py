@@ -13,6 +13,7 @@ import msgspec
 
 from tapgate_client.schemas.common import Redacted
 from tapgate_client.schemas.fields import InvalidValueError, NameRule, Rule
+from tapgate_client.schemas.values import Time
 
 _PATTERN: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
@@ -107,8 +108,8 @@ class NewPasskey(msgspec.Struct, kw_only=True):
 class PasskeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
-    created_at: str
-    last_used_at: str | None
+    created_at: Time
+    last_used_at: Time | None
 
 
 class EnrolledPasskey(Redacted, PasskeyRecord, frozen=True, kw_only=True):

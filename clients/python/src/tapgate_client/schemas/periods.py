@@ -7,7 +7,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
-from tapgate_client.schemas.fields import DateRule, InvalidValueError, Rule, TimestampRule
+from tapgate_client.schemas.fields import DateRule, InvalidValueError, LogForm, Rule, TimestampRule
 
 _DATE_LENGTH = len("2026-01-31")
 #: Narrower than datetime's range, so that no time zone moves a bound out of that range.
@@ -15,6 +15,7 @@ _ALLOWED_YEARS = range(1000, 9999)
 
 
 class PeriodBoundRule(Rule):
+    log_form = LogForm.WORD
     example = "2026-01-31"
     _date_rule = DateRule()
     _timestamp_rule = TimestampRule()

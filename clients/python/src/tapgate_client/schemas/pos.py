@@ -7,8 +7,18 @@ import msgspec
 from tapgate_client.schemas.card_proofs import CardProof, require_card
 from tapgate_client.schemas.cards import CardStatus, CardType
 from tapgate_client.schemas.common import ErrorCode, SuccessResponse, build_missing_field_error
-from tapgate_client.schemas.fields import Amount, CardSerial, Choice, FreeText, Metadata, Pin, Text
+from tapgate_client.schemas.fields import (
+    Amount,
+    CardSerial,
+    Choice,
+    FreeText,
+    Metadata,
+    Pin,
+    Reference,
+    Text,
+)
 from tapgate_client.schemas.transactions import MoneyRequest, Receipt, TransactionStatus
+from tapgate_client.schemas.values import Id, Money, Word
 
 PaymentOutcomeStatus = Annotated[
     TransactionStatus,
@@ -27,9 +37,9 @@ class InAppPaymentRequest(MoneyRequest, kw_only=True):
     card_serial: CardSerial | None = None
     card_proof: CardProof | None = None
     amount: Amount
-    merchant_id: Text | None = None
+    merchant_id: Reference | None = None
     merchant_name: Text | None = None
-    transaction_ref: Text | None = None
+    transaction_ref: Reference | None = None
     metadata: Metadata | None = None
 
     OMITTED_IN_EXAMPLES: ClassVar = ("card_proof",)
@@ -40,21 +50,21 @@ class InAppPaymentRequest(MoneyRequest, kw_only=True):
 
 class PosPaymentRequest(InAppPaymentRequest, kw_only=True):
     pin: Pin | None = None
-    terminal_id: Text | None = None
+    terminal_id: Reference | None = None
 
 
 class PaymentReceipt(Receipt, kw_only=True):
     approval_code: str | None
-    amount: str
+    amount: Money
     remaining_balance: str
-    fee_amount: str
+    fee_amount: Money
     metadata: dict[str, Any] | None
 
 
 class PaymentLookup(msgspec.Struct, kw_only=True):
     """Terminal that requested the payment, if the processor asks."""
 
-    terminal_id: Text | None = None
+    terminal_id: Reference | None = None
 
 
 class PaymentOutcomeRecord(msgspec.Struct, kw_only=True):
@@ -62,18 +72,18 @@ class PaymentOutcomeRecord(msgspec.Struct, kw_only=True):
 
     success: bool | msgspec.UnsetType = msgspec.UNSET
     message: str | msgspec.UnsetType = msgspec.UNSET
-    transaction_id: str | msgspec.UnsetType = msgspec.UNSET
+    transaction_id: Id | msgspec.UnsetType = msgspec.UNSET
     status: PaymentOutcomeStatus
     code: ErrorCode | msgspec.UnsetType = msgspec.UNSET
     approval_code: str | msgspec.UnsetType | None = msgspec.UNSET
-    amount: str | msgspec.UnsetType = msgspec.UNSET
+    amount: Money | msgspec.UnsetType = msgspec.UNSET
     remaining_balance: str | msgspec.UnsetType = msgspec.UNSET
-    fee_amount: str | msgspec.UnsetType = msgspec.UNSET
+    fee_amount: Money | msgspec.UnsetType = msgspec.UNSET
     metadata: dict[str, Any] | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class RefundRequest(MoneyRequest, kw_only=True):
-    original_transaction_id: Text
+    original_transaction_id: Reference
     amount: Amount | None = None
     reason: FreeText
 
@@ -85,10 +95,10 @@ class RefundReceipt(Receipt, kw_only=True):
     It is null in the replay of a refund that was made before this field existed.
     """
 
-    original_transaction_id: str
-    amount: str
-    refundable_amount: str
-    fee_refunded: str | None
+    original_transaction_id: Id
+    amount: Money
+    refundable_amount: Money
+    fee_refunded: Money | None
 
 
 class VerifyInAppCardRequest(msgspec.Struct, kw_only=True):
@@ -129,7 +139,7 @@ class LookupCardRequest(msgspec.Struct, kw_only=True):
 
 class LookupCardResponse(SuccessResponse, kw_only=True):
     message: str = "Card found"
-    card_serial: str
+    card_serial: Word
     card_type: CardType | None
     status: CardStatus
     holder_name: str | None

@@ -12,11 +12,12 @@ from tapgate_client.schemas.fields import (
     FreeText,
     Label,
     Phone,
+    Reference,
     SearchText,
-    Text,
 )
 from tapgate_client.schemas.pagination import NamedPageQuery
 from tapgate_client.schemas.transactions import MoneyRequest, Receipt
+from tapgate_client.schemas.values import EmailAddress, Id, Money, Time, Word
 
 
 class ProcessorStatus(StrEnum):
@@ -32,17 +33,17 @@ class TerminalStatus(StrEnum):
 class ProcessorRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Processor as returned by the API. All fields are present; those without a value are null."""
 
-    id: str
+    id: Id
     name: str
     phone_number: str
-    email: str
+    email: EmailAddress
     status: ProcessorStatus
     suspend_reason: str | None
-    account_id: str
+    account_id: Id
     balance: str
-    currency: str
-    created_at: str
-    updated_at: str
+    currency: Word
+    created_at: Time
+    updated_at: Time
 
 
 class NewProcessor(msgspec.Struct, kw_only=True):
@@ -60,9 +61,9 @@ class ProcessorCreated(Redacted, SuccessResponse, kw_only=True):
     """Response to creating a processor. The secret is returned only here."""
 
     message: str = "Processor created"
-    processor_id: str
+    processor_id: Id
     processor: ProcessorRecord
-    api_key_id: str
+    api_key_id: Id
     hmac_secret: str
 
 
@@ -71,26 +72,26 @@ class ProcessorResponse(SuccessResponse, kw_only=True):
 
 
 class ProcessorTransfer(MoneyRequest, kw_only=True):
-    subscriber_id: Text
+    subscriber_id: Reference
     amount: Amount
     description: FreeText | None = None
 
 
 class ProcessorTransferReceipt(Receipt, kw_only=True):
-    amount: str
+    amount: Money
     processor_balance: str
 
 
 class TerminalRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Terminal as returned by the API. All fields are present; those without a value are null."""
 
-    id: str
-    processor_id: str
+    id: Id
+    processor_id: Id
     name: str
     status: TerminalStatus
-    api_key_id: str | None
-    last_seen_at: str | None
-    created_at: str
+    api_key_id: Id | None
+    last_seen_at: Time | None
+    created_at: Time
 
 
 class NewTerminal(msgspec.Struct, kw_only=True):
@@ -101,7 +102,7 @@ class TerminalAdded(Redacted, msgspec.Struct, kw_only=True):
     """Response to adding a terminal. The secret is returned only here."""
 
     terminal: TerminalRecord
-    api_key_id: str
+    api_key_id: Id
     hmac_secret: str
 
 
@@ -112,15 +113,15 @@ class TerminalResponse(SuccessResponse, kw_only=True):
 class NewSigningKey(msgspec.Struct, kw_only=True):
     """Signing key to create. With `terminal_id`, the key belongs to that terminal."""
 
-    terminal_id: Text | None = None
+    terminal_id: Reference | None = None
 
 
 class SigningKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    api_key_id: str
-    terminal_id: str | None
+    api_key_id: Id
+    terminal_id: Id | None
     terminal_name: str | None
-    created_at: str
+    created_at: Time
     #: Null for keys that were created before this was recorded.
     created_by: str | None
     created_by_name: str | None
-    last_used_at: str | None
+    last_used_at: Time | None

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 import msgspec
 
 from tapgate_client.schemas.fields import ListLength, TextRule, Timestamp
+from tapgate_client.schemas.values import Time
 
 MAX_WARNINGS: Final = 100
 MAX_SUBJECT_LENGTH: Final = 200
@@ -43,7 +44,7 @@ class ProviderWarningRecord(msgspec.Struct, frozen=True, kw_only=True):
     subject: str
     state: str
     reason: str | None
-    occurred_at: str
+    occurred_at: Time
 
 
 class ProviderWarnings(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from tapgate_client.schemas.transactions import MoneyFlow, TransactionType
+from tapgate_client.schemas.values import Id, Money, Time, Word
 
 
 class OverviewPeriod(StrEnum):
@@ -27,7 +28,7 @@ class TransactionTotals(msgspec.Struct, kw_only=True):
     completed: int
     failed: int
     under_review: int
-    amount: str
+    amount: Money
     fees: str
 
 
@@ -37,7 +38,7 @@ class Totals(TransactionTotals, kw_only=True):
 
 
 class Bucket(TransactionTotals, kw_only=True):
-    start: str
+    start: Time
     payments: str  # volume of payments
 
 
@@ -59,7 +60,7 @@ class PreviousPeriod(msgspec.Struct, kw_only=True):
 
 
 class DeclineCount(msgspec.Struct, kw_only=True):
-    code: str
+    code: Word
     count: int
 
 
@@ -98,7 +99,7 @@ class PlatformBalances(msgspec.Struct, kw_only=True):
 
 
 class PlatformSnapshot(msgspec.Struct, kw_only=True):
-    as_of: str
+    as_of: Time
     cards: CardCounts
     subscribers: SubscriberCounts
     agents: AgentCounts
@@ -115,7 +116,7 @@ class OpenAlertCounts(msgspec.Struct, kw_only=True):
 
 
 class ProofRecord(msgspec.Struct, kw_only=True):
-    proven_at: str
+    proven_at: Time
     holds: bool
     seconds: float
     transactions: int
@@ -130,7 +131,7 @@ class AuditChainState(msgspec.Struct, kw_only=True):
     """
 
     sealed_sequence: int
-    sealed_until: str | None
+    sealed_until: Time | None
     unsealed: int
 
 
@@ -163,7 +164,7 @@ class LedgerState(msgspec.Struct, kw_only=True):
 
 
 class Overview(msgspec.Struct, kw_only=True):
-    currency: str
+    currency: Word
     timezone: str
     period: OverviewPeriod
     from_: str = msgspec.field(name="from")
@@ -214,4 +215,4 @@ class Onboarding(msgspec.Struct, frozen=True, kw_only=True):
 
     open: bool
     steps: list[OnboardingStep]
-    agent_id: str | None
+    agent_id: Id | None

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 import msgspec
 
 from tapgate_client import ids
-from tapgate_client.schemas.fields import IdRule, IntegerRange, Text
+from tapgate_client.schemas.fields import IdRule, IntegerRange, Reference, Text
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.periods import PeriodBound
+from tapgate_client.schemas.values import Id, Time, Word
 
 
 class RequestResult(StrEnum):
@@ -34,18 +35,18 @@ class LoggedCaller(StrEnum):
 class LoggedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request with an API key or a signing key. `endpoint` is the path template."""
 
-    id: str
-    created_at: str
-    api_key_id: str
+    id: Id
+    created_at: Time
+    api_key_id: Id
     caller_type: LoggedCaller
     caller_name: str
     method: str
     endpoint: str
     path: str
     status: int
-    error_code: str | None
+    error_code: Word | None
     duration_ms: float
-    request_id: str
+    request_id: Id
     ip: str
 
 
@@ -67,7 +68,7 @@ class RequestLogQuery(PageQuery, kw_only=True):
     endpoint: Text | None = None
     status: Annotated[int, IntegerRange(100, 599)] | None = None
     result: RequestResult | None = None
-    error_code: Text | None = None
-    request_id: Text | None = None
+    error_code: Reference | None = None
+    request_id: Reference | None = None
     from_: PeriodBound | None = msgspec.field(default=None, name="from")
     to: PeriodBound | None = None

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from tapgate_client.schemas.fields import IntegerRange, InvalidValueError, Rule, TextRule
+from tapgate_client.schemas.values import Id, Word
 
 MAX_SEARCH_LENGTH: Final = 100
 #: Title or subtitle of a result, instead of the name of a restricted subscriber.
@@ -52,10 +53,10 @@ class SearchResult(msgspec.Struct, kw_only=True):
     """A record that matches. `id` is the serial if it is a card."""
 
     type: SearchType
-    id: str
+    id: Id
     title: str
     subtitle: str | None
-    status: str | None
+    status: Word | None
 
 
 class SearchResults(msgspec.Struct, kw_only=True):

@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate_client.schemas.common import SuccessResponse, build_missing_field_error
 from tapgate_client.schemas.fields import (
-    Date,
+    BirthDate,
     Email,
     FreeText,
     IntegerRange,
@@ -24,6 +24,7 @@ from tapgate_client.schemas.fields import (
     TextRule,
 )
 from tapgate_client.schemas.pagination import NamedPageQuery, PageQuery
+from tapgate_client.schemas.values import BirthDay, EmailAddress, Id, Money, Time, Word
 
 
 class SubscriberStatus(StrEnum):
@@ -85,12 +86,12 @@ _IMAGE_PREFIXES: Final = ("data:image/jpeg;base64,", "data:image/png;base64,")
 class SubscriberRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Subscriber as returned by the API. All fields are present; those without a value are null."""
 
-    id: str
+    id: Id
     phone_number: str
     first_name: str
     last_name: str
-    email: str | None
-    date_of_birth: str | None
+    email: EmailAddress | None
+    date_of_birth: BirthDay | None
     address: str | None
     id_type: IdType | None
     id_number: str | None
@@ -102,14 +103,14 @@ class SubscriberRecord(msgspec.Struct, frozen=True, kw_only=True):
     restricted: bool
     status: SubscriberStatus
     status_reason: str | None
-    account_id: str
+    account_id: Id
     balance: str
-    currency: str
+    currency: Word
     cards_count: int
     max_child_cards: int | None
-    pin_locked_until: str | None
-    created_at: str
-    updated_at: str
+    pin_locked_until: Time | None
+    created_at: Time
+    updated_at: Time
 
 
 class DisclosedSubscriber(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,12 +120,12 @@ class DisclosedSubscriber(msgspec.Struct, frozen=True, kw_only=True):
     `status_reason` are present.
     """
 
-    id: str
+    id: Id
     phone_number: str | msgspec.UnsetType = msgspec.UNSET
     first_name: str | msgspec.UnsetType = msgspec.UNSET
     last_name: str | msgspec.UnsetType = msgspec.UNSET
-    email: str | msgspec.UnsetType | None = msgspec.UNSET
-    date_of_birth: str | msgspec.UnsetType | None = msgspec.UNSET
+    email: EmailAddress | msgspec.UnsetType | None = msgspec.UNSET
+    date_of_birth: BirthDay | msgspec.UnsetType | None = msgspec.UNSET
     address: str | msgspec.UnsetType | None = msgspec.UNSET
     id_type: IdType | msgspec.UnsetType | None = msgspec.UNSET
     id_number: str | msgspec.UnsetType | None = msgspec.UNSET
@@ -136,14 +137,14 @@ class DisclosedSubscriber(msgspec.Struct, frozen=True, kw_only=True):
     restricted: bool
     status: SubscriberStatus
     status_reason: str | None
-    account_id: str | msgspec.UnsetType = msgspec.UNSET
+    account_id: Id | msgspec.UnsetType = msgspec.UNSET
     balance: str | msgspec.UnsetType = msgspec.UNSET
-    currency: str | msgspec.UnsetType = msgspec.UNSET
+    currency: Word | msgspec.UnsetType = msgspec.UNSET
     cards_count: int | msgspec.UnsetType = msgspec.UNSET
     max_child_cards: int | msgspec.UnsetType | None = msgspec.UNSET
-    pin_locked_until: str | msgspec.UnsetType | None = msgspec.UNSET
-    created_at: str | msgspec.UnsetType = msgspec.UNSET
-    updated_at: str | msgspec.UnsetType = msgspec.UNSET
+    pin_locked_until: Time | msgspec.UnsetType | None = msgspec.UNSET
+    created_at: Time | msgspec.UnsetType = msgspec.UNSET
+    updated_at: Time | msgspec.UnsetType = msgspec.UNSET
 
 
 class Registration(msgspec.Struct, kw_only=True):
@@ -152,7 +153,7 @@ class Registration(msgspec.Struct, kw_only=True):
     last_name: PersonName
     pin: Pin
     email: Email | None = None
-    date_of_birth: Date | None = None
+    date_of_birth: BirthDate | None = None
     address: Text | None = None
     id_type: IdType | None = None
     id_number: Text | None = None
@@ -167,7 +168,7 @@ class SubscriberUpdate(msgspec.Struct, kw_only=True):
     first_name: PersonName | None = None
     last_name: PersonName | None = None
     email: Email | None = None
-    date_of_birth: Date | None = None
+    date_of_birth: BirthDate | None = None
     address: Text | None = None
     id_type: IdType | None = None
     id_number: Text | None = None
@@ -196,19 +197,19 @@ class SubscriberFilters(NamedPageQuery, kw_only=True):
 class LimitUsage(msgspec.Struct, frozen=True, kw_only=True):
     """Usage of a daily or monthly limit. `remaining` is zero if `used` exceeds the limit."""
 
-    limit: str
+    limit: Money
     used: str
-    remaining: str
-    resets_at: str
+    remaining: Money
+    resets_at: Time
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     kyc_level: int
-    currency: str
-    per_transaction: str
+    currency: Word
+    per_transaction: Money
     daily: LimitUsage
     monthly: LimitUsage
-    max_balance: str
+    max_balance: Money
 
 
 class PinVerification(msgspec.Struct, kw_only=True):
@@ -231,7 +232,7 @@ class OneTimeCodeVerification(msgspec.Struct, kw_only=True):
 
 class SubscriberRegistered(SuccessResponse, kw_only=True):
     message: str = "Subscriber registered"
-    subscriber_id: str
+    subscriber_id: Id
     subscriber: SubscriberRecord
 
 
@@ -252,7 +253,7 @@ class PinVerified(msgspec.Struct, kw_only=True):
 
 class AccessGranted(msgspec.Struct, kw_only=True):
     success: bool = True
-    expires_at: str
+    expires_at: Time
 
 
 class MessageFilters(PageQuery, kw_only=True):
@@ -285,14 +286,14 @@ class NewDocument(msgspec.Struct, kw_only=True):
 
 
 class DocumentRecord(msgspec.Struct, frozen=True, kw_only=True):
-    document_id: str
+    document_id: Id
     document_type: KycDocumentType
     status: KycDocumentStatus
-    created_at: str
+    created_at: Time
 
 
 class DocumentAdded(msgspec.Struct, kw_only=True):
-    document_id: str
+    document_id: Id
     document_type: KycDocumentType
     kyc_status: KycStatus
 

@@ -10,6 +10,7 @@ from tapgate_client.schemas.assignees import AssigneeFilter
 from tapgate_client.schemas.common import Redacted
 from tapgate_client.schemas.fields import IdRule, Phone, TextRule
 from tapgate_client.schemas.pagination import OrderedPageQuery
+from tapgate_client.schemas.values import Id, Time, Word
 
 #: Longest text of a customer: that of a chat message.
 MAX_CUSTOMER_TEXT_LENGTH: Final = 4096
@@ -60,7 +61,7 @@ class SupportRequestFilters(OrderedPageQuery, kw_only=True):
 class SupportMessageRecord(Redacted, msgspec.Struct, frozen=True, kw_only=True):
     from_: SupportSender = msgspec.field(name="from")
     text: str
-    at: str
+    at: Word
 
 
 class SupportRequestEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,14 +70,14 @@ class SupportRequestEvent(msgspec.Struct, frozen=True, kw_only=True):
     For a restricted subscriber, `phone_number` is null and `masked` is true.
     """
 
-    id: str
-    subscriber_id: str | None
+    id: Id
+    subscriber_id: Id | None
     phone_number: str | None
     status: SupportRequestStatus
     assignee: str | None
     assignee_name: str | None
-    created_at: str
-    updated_at: str
+    created_at: Time
+    updated_at: Time
     masked: bool | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -87,16 +88,16 @@ class SupportRequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     and `messages` is empty until the admin verifies a one-time code.
     """
 
-    id: str
-    subscriber_id: str | None
+    id: Id
+    subscriber_id: Id | None
     phone_number: str | None
     subscriber_name: str | None
     status: SupportRequestStatus
     messages: list[SupportMessageRecord]
     assignee: str | None
     assignee_name: str | None
-    created_at: str
-    updated_at: str
+    created_at: Time
+    updated_at: Time
     masked: bool | msgspec.UnsetType = msgspec.UNSET
 
 

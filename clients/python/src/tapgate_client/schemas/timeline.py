@@ -7,6 +7,7 @@ import msgspec
 from tapgate_client.schemas.chat import ChatChannel, ChatInput
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.transactions import Direction
+from tapgate_client.schemas.values import Money, Word
 
 
 class TimelineKind(StrEnum):
@@ -34,16 +35,16 @@ class TimelineItem(msgspec.Struct, frozen=True, kw_only=True):
     for wrong PINs. Of the other fields, those without a value are null.
     """
 
-    at: str
+    at: Word
     kind: TimelineKind
-    event: str
+    event: Word
     resource_id: str | None = None
-    status: str | None = None
-    amount: str | None = None
-    currency: str | None = None
+    status: Word | None = None
+    amount: Money | None = None
+    currency: Word | None = None
     direction: Direction | None = None
     counterparty: str | None = None
-    failure_code: str | None = None
+    failure_code: Word | None = None
     #: Attempts in the same millisecond, for wrong PINs.
     count: int | None = None
     #: Where the subscriber wrote to the chat, what was sent, and the number of replies.

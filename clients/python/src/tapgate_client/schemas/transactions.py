@@ -16,11 +16,13 @@ from tapgate_client.schemas.fields import (
     IdempotencyKey,
     IntegerRange,
     InvalidValueError,
+    LogForm,
+    Reference,
     Rule,
-    Text,
 )
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.periods import PeriodBound
+from tapgate_client.schemas.values import Id, Money, Time, Word
 
 #: Maximum number of transactions in one exported file.
 MAX_EXPORT_ROWS: Final = 50_000
@@ -127,7 +129,7 @@ class CustomerMoneyRequest(MoneyRequest, kw_only=True):
 
     OMITTED_IN_EXAMPLES: ClassVar = ("card_serial",)
 
-    subscriber_id: Text | None = None
+    subscriber_id: Reference | None = None
     card_serial: CardSerial | None = None
 
     def __post_init__(self) -> None:
@@ -148,11 +150,12 @@ class Receipt(SuccessResponse, kw_only=True, dict=True):
     request_id: ClassVar[str] = ""
     replayed: ClassVar[bool] = False
 
-    transaction_id: str
+    transaction_id: Id
     status: ReceiptStatus
 
 
 class UserIdRule(Rule):
+    log_form = LogForm.WORD
     example = ids.encode(ids.SUBSCRIBER, 1 << 58)
     _prefixes = (ids.SUBSCRIBER, ids.AGENT, ids.PROCESSOR, ids.PARTNER)
 
@@ -178,7 +181,7 @@ class TransactionFilters(PageQuery, kw_only=True):
     type: TransactionType | None = None
     flow: MoneyFlow | None = None
     status: TransactionStatus | None = None
-    failure_code: Text | None = None
+    failure_code: Reference | None = None
     from_: PeriodBound | None = msgspec.field(default=None, name="from")
     to: PeriodBound | None = None
 
@@ -203,7 +206,7 @@ class TransactionTotalsFilters(msgspec.Struct, kw_only=True):
     type: TransactionType | None = None
     flow: MoneyFlow | None = None
     status: TransactionStatus | None = None
-    failure_code: Text | None = None
+    failure_code: Reference | None = None
     from_: PeriodBound | None = msgspec.field(default=None, name="from")
     to: PeriodBound | None = None
 
@@ -216,9 +219,9 @@ class TransactionListTotals(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     count: int
-    amount: str
+    amount: Money
     fees: str
-    currency: str
+    currency: Word
     is_complete: bool
 
 
@@ -226,9 +229,9 @@ class PartyRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Payer or payee of a transaction. A masked transaction has only `type` and `id`."""
 
     type: PartyType
-    id: str
+    id: Id
     name: str | msgspec.UnsetType | None = msgspec.UNSET
-    card_serial: str | msgspec.UnsetType | None = msgspec.UNSET
+    card_serial: Word | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -246,36 +249,36 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     null, and `failure_details` is absent.
     """
 
-    id: str
+    id: Id
     type: TransactionType
     status: TransactionStatus
-    amount: str
-    fee_amount: str
+    amount: Money
+    fee_amount: Money
     fee_payer: FeePayer | None
-    fee_refunded: str
-    currency: str
+    fee_refunded: Money
+    currency: Word
     from_: PartyRecord | None = msgspec.field(name="from")
     to: PartyRecord | None
     direction: Direction | None
     balance_after: str | None
-    card_serial: str | None
-    processor_id: str | None
-    terminal_id: str | None
-    merchant_id: str | None
+    card_serial: Word | None
+    processor_id: Id | None
+    terminal_id: Id | None
+    merchant_id: Id | None
     merchant_name: str | None
-    transaction_ref: str | None
+    transaction_ref: Word | None
     approval_code: str | None
-    original_transaction_id: str | None
-    refunded_amount: str
-    request_id: str | None
-    approval_id: str | None
-    failure_code: str | None
+    original_transaction_id: Id | None
+    refunded_amount: Money
+    request_id: Id | None
+    approval_id: Id | None
+    failure_code: Word | None
     failure_details: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
     memo: str | None
     metadata: dict[str, Any] | None
     channel: Channel
-    created_at: str
-    completed_at: str | None
+    created_at: Time
+    completed_at: Time | None
     masked: bool | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -288,8 +291,8 @@ class EntrySide(msgspec.Struct, frozen=True, kw_only=True):
     accounts.
     """
 
-    account_id: str
-    kind: str
+    account_id: Id
+    kind: Word
     holder_type: PartyType
     holder_id: str | None
     name: str | None
@@ -302,19 +305,19 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
     position: int
     debit: EntrySide
     credit: EntrySide
-    amount: str
+    amount: Money
 
 
 class TransactionEntries(msgspec.Struct, frozen=True, kw_only=True):
-    transaction_id: str
-    currency: str
+    transaction_id: Id
+    currency: Word
     entries: list[LedgerEntry]
     masked: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class ReplaySummary(msgspec.Struct, frozen=True, kw_only=True):
     count: int
-    last_at: str | None
+    last_at: Time | None
 
 
 class TransactionChain(msgspec.Struct, frozen=True, kw_only=True):

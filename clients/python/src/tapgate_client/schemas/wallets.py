@@ -16,6 +16,7 @@ from tapgate_client.schemas.fields import (
     FreeText,
     Phone,
     Pin,
+    Reference,
     Text,
 )
 from tapgate_client.schemas.transactions import (
@@ -23,6 +24,7 @@ from tapgate_client.schemas.transactions import (
     Receipt,
     TransactionType,
 )
+from tapgate_client.schemas.values import CalendarDate, Id, Meaning, Money, Time, Word
 
 #: Type of the statement entry for a fee; all other entries have the type of their transaction.
 STATEMENT_FEE_TYPE: Final = "fee"
@@ -49,13 +51,13 @@ _SUBSCRIBER_CARD_TYPES: Final = frozenset(
 class Balance(msgspec.Struct, kw_only=True):
     """An account balance: `available` plus `held`, the funds held for transactions under review."""
 
-    user_id: str
-    account_id: str
+    user_id: Id
+    account_id: Id
     balance: str
     available: str
     held: str
-    currency: str
-    as_of: str
+    currency: Word
+    as_of: Time
 
 
 class QuoteRequest(msgspec.Struct, kw_only=True):
@@ -81,15 +83,15 @@ class QuoteLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What the sender may spend: per transaction, and what is left today and this month."""
 
     transaction: str
-    daily_remaining: str
-    monthly_remaining: str
+    daily_remaining: Money
+    monthly_remaining: Money
 
 
 class Quote(msgspec.Struct, frozen=True, kw_only=True):
-    amount: str
-    fee_amount: str
-    total: str
-    currency: str
+    amount: Money
+    fee_amount: Money
+    total: Money
+    currency: Word
     allowed: bool
     reasons: list[str]
     pin_required: bool | None = None
@@ -135,19 +137,19 @@ class Recipient(msgspec.Struct, kw_only=True):
     """
 
     name: str | None
-    card_serial: str | msgspec.UnsetType = msgspec.UNSET
+    card_serial: Word | msgspec.UnsetType = msgspec.UNSET
 
 
 class P2pReceipt(Receipt, kw_only=True):
-    amount: str
-    fee_amount: str
+    amount: Money
+    fee_amount: Money
     sender_new_balance: str
     recipient: Recipient
 
 
 class TransferRequest(MoneyRequest, kw_only=True):
-    from_account_id: Text
-    to_account_id: Text
+    from_account_id: Reference
+    to_account_id: Reference
     amount: Amount
     pin: Pin | None = None
     description: FreeText | None = None
@@ -156,13 +158,13 @@ class TransferRequest(MoneyRequest, kw_only=True):
 class TransferReceipt(Receipt, kw_only=True):
     """Receipt of a transfer. The balance of a platform account is null."""
 
-    amount: str
+    amount: Money
     from_balance: str | None
     to_balance: str | None
 
 
 class StatementRequest(msgspec.Struct, kw_only=True):
-    subscriber_id: Text
+    subscriber_id: Reference
     from_date: Date
     to_date: Date
     format: StatementFormat = StatementFormat.JSON
@@ -170,7 +172,7 @@ class StatementRequest(msgspec.Struct, kw_only=True):
 
 
 class StatementHolder(msgspec.Struct, kw_only=True):
-    id: str
+    id: Id
     name: str
 
 
@@ -186,8 +188,8 @@ class EntryRecord(msgspec.Struct, kw_only=True):
     has an entry of its own, and otherwise the type of the transaction.
     """
 
-    date: str
-    transaction_id: str
+    date: CalendarDate
+    transaction_id: Id
     type: Annotated[str, Choice(*TransactionType, STATEMENT_FEE_TYPE, name="StatementEntryType")]
     description: str
     debit: str
@@ -198,16 +200,16 @@ class EntryRecord(msgspec.Struct, kw_only=True):
 class StatementRecord(Redacted, msgspec.Struct, kw_only=True, omit_defaults=True):
     """A statement: with `entries` for JSON, with `statement_url` and `expires_at` for a file."""
 
-    statement_id: str
+    statement_id: Id
     subscriber: StatementHolder
-    currency: str
+    currency: Word
     period: StatementPeriod
     opening_balance: str
     closing_balance: str
     total_credits: str
     total_debits: str
     transaction_count: int
-    generated_at: str
+    generated_at: Time
     entries: list[EntryRecord] | None = None
-    statement_url: str | None = None
-    expires_at: str | None = None
+    statement_url: Annotated[str, Meaning(json_format="uri-reference")] | None = None
+    expires_at: Time | None = None

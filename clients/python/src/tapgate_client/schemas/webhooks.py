@@ -9,6 +9,7 @@ from tapgate_client.schemas.common import Redacted
 from tapgate_client.schemas.fields import Choice, IntegerRange, ListLength
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.urls import TargetUrlRule
+from tapgate_client.schemas.values import Id, Time, Url
 
 
 def get_resource_type(event_type: str) -> str:
@@ -133,22 +134,22 @@ class SecretRotation(msgspec.Struct, kw_only=True):
 
 
 class WebhookEndpointRecord(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
-    url: str
+    id: Id
+    url: Url
     events: list[EventFilter]
     status: WebhookEndpointStatus
     status_reason: str | None
-    status_changed_at: str
+    status_changed_at: Time
     #: Start of the current series of failed attempts; null if the last attempt succeeded.
     failing_since: str | None
-    last_failure_at: str | None
+    last_failure_at: Time | None
     #: Null for endpoints that were created before this was recorded.
     created_by: str | None
     created_by_name: str | None
     #: The last rotation of the secret; null if there was none.
     rotated_by: str | None
     rotated_by_name: str | None
-    rotated_at: str | None
+    rotated_at: Time | None
 
 
 class WebhookEndpointFilters(PageQuery, kw_only=True):
@@ -172,21 +173,21 @@ class DisabledEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     The URL is omitted, because endpoints of other integrators can receive the event too.
     """
 
-    id: str
+    id: Id
     status: WebhookEndpointStatus
     status_reason: str | None
-    status_changed_at: str
+    status_changed_at: Time
 
 
 class TestEventData(msgspec.Struct, frozen=True, kw_only=True):
     """`data` of a test event."""
 
-    webhook_endpoint_id: str
+    webhook_endpoint_id: Id
 
 
 class WebhookAttempt(msgspec.Struct, frozen=True, kw_only=True):
     number: int
-    attempted_at: str
+    attempted_at: Time
     http_status: int | None
     duration_ms: int | None
     #: Null if the attempt succeeded.
@@ -194,7 +195,7 @@ class WebhookAttempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WebhookDelivery(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
+    id: Id
     event: DeliveredEventType
     status: WebhookDeliveryStatus
     attempts: int
@@ -203,9 +204,9 @@ class WebhookDelivery(msgspec.Struct, frozen=True, kw_only=True):
     last_error: WebhookAttemptError | None
     duration_ms: int | None
     response: str | None
-    created_at: str
+    created_at: Time
     #: Null unless the delivery is pending.
-    next_attempt_at: str | None
+    next_attempt_at: Time | None
 
 
 class WebhookDeliveryDetails(WebhookDelivery, frozen=True, kw_only=True):

@@ -5,6 +5,8 @@ from typing import Final
 
 import msgspec
 
+from tapgate_client.schemas.values import Time
+
 #: Items beyond this number are not counted, so that counting stays fast.
 MAX_COUNTED_ITEMS: Final = 100
 
@@ -31,7 +33,7 @@ class WorkQueueRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     name: WorkQueueName
     waiting: int
-    oldest_at: str | None
+    oldest_at: Time | None
 
 
 class WorkQueues(msgspec.Struct, frozen=True, kw_only=True):

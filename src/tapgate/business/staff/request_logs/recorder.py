@@ -16,11 +16,13 @@ import msgspec
 from tapgate.business.staff.request_logs.redaction import (
     MAX_BODY_BYTES,
     redact_body,
+    redact_error,
     redact_path,
     redact_query,
 )
 from tapgate.core.settings import Settings
 from tapgate.http.api.request_context import RequestContext
+from tapgate.http.endpoint import Endpoint
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.store.database import Database
 from tapgate_client.errors import ApiError
@@ -43,7 +45,7 @@ class _PendingRequest(NamedTuple):
     caller_type: str
     caller_name: str
     method: str
-    endpoint: str
+    endpoint: Endpoint
     path: str
     query: bytes
     status: int
@@ -74,7 +76,7 @@ class RequestLog:
     def add(
         self,
         context: RequestContext,
-        endpoint: str,
+        endpoint: Endpoint,
         status: int,
         seconds: float,
         response_body: bytes,
@@ -154,17 +156,22 @@ class RequestLog:
             request.caller_type,
             request.caller_name,
             request.method,
-            request.endpoint,
-            redact_path(request.path, request.endpoint),
-            redact_query(request.query),
+            request.endpoint.path,
+            redact_path(request.path, request.endpoint.path),
+            redact_query(request.query, request.endpoint.query_type),
             request.status,
             _get_code(request.response_body) if is_failed else None,
             min(int(request.seconds * 1_000_000), _MAX_DURATION_US),
             request.request_id,
             request.ip,
-            redact_body(request.request_body),
-            redact_body(request.response_body, is_error=is_failed) if self._has_bodies else None,
+            redact_body(request.request_body, request.endpoint.body_struct),
+            self._redact_response(request) if self._has_bodies else None,
         )
+
+    def _redact_response(self, request: _PendingRequest) -> str | None:
+        if request.status >= 400:
+            return redact_error(request.response_body)
+        return redact_body(request.response_body, request.endpoint.response_type)
 
 
 def _get_code(body: bytes) -> str | None:

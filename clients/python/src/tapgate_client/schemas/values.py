@@ -1,0 +1,46 @@
+"""Types of response fields whose text has a known meaning.
+
+A type says what the field contains: its example, its JSON Schema format, and whether the request
+log keeps it. A field of type `str` has none of these: it is free text, and the request log masks
+it.
+"""
+
+from typing import Annotated, Final
+
+from tapgate_client.schemas.fields import LogForm
+
+
+class Meaning:
+    """Meaning of the text in a response field."""
+
+    def __init__(
+        self,
+        *,
+        example: str | None = None,
+        json_format: str | None = None,
+        log_form: LogForm | None = None,
+    ) -> None:
+        self.example = example
+        self.json_format = json_format
+        self.log_form = log_form
+
+
+_WORD: Final = Meaning(log_form=LogForm.WORD)
+
+#: ID of a record. Examples have the prefix of the record.
+Id = Annotated[str, _WORD]
+#: Name of a type, status or reference, which is never personal.
+Word = Annotated[str, _WORD]
+#: RFC 3339, UTC.
+Time = Annotated[
+    str,
+    Meaning(example="2026-01-31T09:15:00.000Z", json_format="date-time", log_form=LogForm.WORD),
+]
+CalendarDate = Annotated[
+    str, Meaning(example="2026-01-31", json_format="date", log_form=LogForm.WORD)
+]
+#: Decimal amount in major units. Balances are personal, so they have the type `str`.
+Money = Annotated[str, Meaning(example="500.00", log_form=LogForm.NUMBER)]
+EmailAddress = Annotated[str, Meaning(example="aminata@example.com", json_format="email")]
+Url = Annotated[str, Meaning(example="https://shop.example/tapgate", json_format="uri")]
+BirthDay = Annotated[str, Meaning(example="1990-01-31", json_format="date")]
