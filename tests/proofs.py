@@ -7,23 +7,50 @@ upgrades. They get the marker `proof`.
 
 from typing import Final
 
-#: Path prefixes of proofs.
-PATHS: Final = (
-    "tests/bench/test_payments.py",
-    "tests/browser/",
-    "tests/deploy/test_point_in_time_recovery.py",
-    "tests/fuzz/test_small_run.py",
-    "tests/generators/",
-    "tests/single_sign_on/test_real_provider.py",
-    "tests/soak/",
-    "tests/runtime/store/test_backup_upgrade.py",
-    "tests/runtime/store/test_idempotency_key_upgrade.py",
-    "tests/runtime/store/test_schema_upgrade.py",
-    "tests/tools/test_two_books.py",
-    "tests/torture/test_cluster.py",
-    "tests/torture/test_torture.py",
-    "tests/torture/test_upgrade.py",
-)
+#: Path prefixes of proofs, by what they prove.
+_PATHS_BY_SUBJECT: Final = {
+    "pages": ["tests/browser/"],
+    "clusters": ["tests/torture/test_cluster.py", "tests/tools/test_two_books.py"],
+    "crashes and outages": [
+        "tests/deploy/test_point_in_time_recovery.py",
+        "tests/server/gateway/test_database_outage.py",
+        "tests/server/gateway/test_replication.py",
+        "tests/server/test_supervisor.py",
+        "tests/torture/test_torture.py",
+    ],
+    "upgrades": [
+        "tests/runtime/store/test_backup_upgrade.py",
+        "tests/runtime/store/test_idempotency_key_upgrade.py",
+        "tests/runtime/store/test_schema_upgrade.py",
+        "tests/torture/test_upgrade.py",
+    ],
+    "generated clients and real providers": [
+        "tests/generators/",
+        "tests/single_sign_on/test_real_provider.py",
+    ],
+    "hostile input and CPU budgets": [
+        "tests/bench/test_growth.py",
+        "tests/bench/test_payments.py",
+        "tests/fuzz/test_small_run.py",
+        "tests/http/api/test_worst_case_requests.py",
+        "tests/server/gateway/test_public_cpu_budget.py",
+        "tests/soak/",
+    ],
+    "commands and first starts": [
+        "tests/cli/test_backup.py",
+        "tests/cli/test_cli.py",
+        "tests/journeys/test_process_consistency.py",
+        "tests/messenger/test_startup.py",
+        "tests/runtime/store/test_backup.py",
+        "tests/runtime/store/test_backup_by_url.py",
+        "tests/runtime/store/test_embedded_postgres.py",
+        "tests/sandbox/demo/test_first_start.py",
+        "tests/sandbox/test_production.py",
+        "tests/server/gateway/test_report_processes.py",
+        "tests/test_readme.py",
+    ],
+}
+PATHS: Final = tuple(path for paths in _PATHS_BY_SUBJECT.values() for path in paths)
 #: Browser tests that are not proofs: one journey per surface, without the folder.
 _JOURNEYS: Final = {
     "console": "test_system.py::test_api_key_is_created_used_and_revoked",

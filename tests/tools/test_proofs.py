@@ -41,6 +41,12 @@ def test_journey_exists_and_is_not_a_proof(surface: str) -> None:
     assert not is_proof(JOURNEYS[surface])
 
 
+def test_every_site_has_a_journey() -> None:
+    sites = {path.parent.name for path in (ROOT / "src/tapgate/sites").glob("*/__init__.py")}
+    assert sites
+    assert sites <= set(JOURNEYS)
+
+
 def test_commands_divide_all_tests() -> None:
     commands = re.findall(r"pytest -q -n \S+ -m '([^']+)'", (ROOT / "Makefile").read_text())
     assert {*commands} == {WITHOUT_PROOFS, ONLY_PROOFS}
