@@ -28,8 +28,8 @@ def count_connections(request: RequestContext) -> int:
     return request.services.database.pool.get_state().in_use
 
 
-@endpoints.post("/succeed")
-async def succeed(request: RequestContext, tx: Transaction) -> SuccessResponse:
+@endpoints.post("/store")
+async def store(request: RequestContext, tx: Transaction) -> SuccessResponse:
     """Store a row."""
     await store_row(tx)
     return SuccessResponse(message="stored")
@@ -82,7 +82,7 @@ async def is_stored(harness: Harness) -> bool:
 async def test_changes_are_committed_before_the_response(
     harness: Harness, api: httpx2.AsyncClient
 ) -> None:
-    assert (await api.post("/test/succeed")).status_code == 200
+    assert (await api.post("/test/store")).status_code == 200
     assert await is_stored(harness)
 
 
