@@ -31,8 +31,7 @@ from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime import logs
 from tapgate.runtime.store.embedded import EmbeddedPostgres
 from tapgate.runtime.store.migrate import migrate
-from tapgate.server.gateway import create_app
-from tapgate.server.gateway_services import open_services
+from tapgate.server.gateway import create_app, open_gateway_services
 
 ACCOUNTS = 2_000
 #: Number of processes whose rollup rows of the last hour are not compacted yet.
@@ -132,7 +131,7 @@ async def open_database(
     settings = load_settings(
         {"TAPGATE_DATA_DIR": str(folder / name), "TAPGATE_DATABASE_URL": url} | environ
     )
-    async with open_services(settings, url) as services:
+    async with open_gateway_services(settings, url) as services:
         async with services.transaction() as tx:
             await insert_defaults(tx, settings.currency, services.new_id)
         token = await _create_admin_token(services, services.authenticator.sessions)

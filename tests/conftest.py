@@ -58,7 +58,7 @@ from tapgate.runtime.store import signals as signals_module
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.embedded import DATABASE_NAME, EmbeddedPostgres
 from tapgate.runtime.store.migrate import migrate
-from tapgate.server.gateway_services import open_services
+from tapgate.server.gateway import open_gateway_services
 from tapgate_client.ids import IdGenerator
 from tapgate_sandbox.gateway import create_app
 
@@ -385,7 +385,7 @@ def settings(tmp_path: Path, database_url: str) -> Settings:
 @pytest.fixture
 async def services(settings: Settings, database_url: str) -> AsyncIterator[Services]:
     """Yield the services of a gateway process, on a database with the default rules."""
-    async with open_services(settings, database_url) as services:
+    async with open_gateway_services(settings, database_url) as services:
         async with services.transaction() as tx:
             await insert_defaults(tx, settings.currency, IdGenerator(1023))
         yield services
@@ -404,7 +404,7 @@ async def other_process_client(
     services: Services, database_url: str
 ) -> AsyncIterator[httpx2.AsyncClient]:
     """Yield a client of a second gateway instance on the same database."""
-    async with open_services(services.settings, database_url) as other:
+    async with open_gateway_services(services.settings, database_url) as other:
         transport = AppTransport(create_app(other))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
             yield client

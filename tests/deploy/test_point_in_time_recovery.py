@@ -20,8 +20,7 @@ from tapgate.core.settings import Settings, load_settings
 from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime.store.embedded import EmbeddedPostgres
 from tapgate.runtime.store.server_user import resolve_server_user
-from tapgate.server.gateway import create_app
-from tapgate.server.gateway_services import open_services
+from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate_client.ids import IdGenerator
 
 
@@ -60,7 +59,7 @@ def server(data_dir: Path, archive: Path) -> Iterator[EmbeddedPostgres]:
 
 @asynccontextmanager
 async def open_harness(settings: Settings, url: str) -> AsyncIterator[Harness]:
-    async with open_services(settings, url) as services:
+    async with open_gateway_services(settings, url) as services:
         transport = AppTransport(create_app(services))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
             yield Harness(services, client)

@@ -26,8 +26,7 @@ from harness import Harness
 from tapgate.core.settings import Settings
 from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime.store.database import Database
-from tapgate.server.gateway import create_app
-from tapgate.server.gateway_services import open_services
+from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate_client import money
 from tapgate_client.ids import IdGenerator
 
@@ -130,7 +129,7 @@ async def _run_in_currency(
 ) -> AsyncIterator[TwoGateways]:
     """Run one gateway process that uses the given currency."""
     currency_settings = settings.replace(currency=currency)
-    async with open_services(currency_settings, url) as services:
+    async with open_gateway_services(currency_settings, url) as services:
         async with services.transaction() as tx:
             await insert_defaults(tx, currency, IdGenerator(1023))
         transport = AppTransport(create_app(services))

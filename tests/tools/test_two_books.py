@@ -18,8 +18,7 @@ from drivers.in_process import GATEWAY_URL, NO_BACKOFF, AppTransport
 from harness import Harness
 from tapgate.core.settings import load_settings
 from tapgate.ledger.rules import insert_defaults
-from tapgate.server.gateway import create_app
-from tapgate.server.gateway_services import open_services
+from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate_client import AccessToken, AsyncTapgateClient, PartnerKey
 from tapgate_client.ids import IdGenerator
 from tools.two_books.coordinator import Book, Coordinator, GatewayBook
@@ -226,7 +225,7 @@ async def open_book(
 ) -> AsyncIterator[tuple[ReviewedBook, GatewayBook]]:
     environ = {"TAPGATE_DATA_DIR": str(folder), "TAPGATE_DATABASE_URL": database_url}
     settings = load_settings(environ)
-    async with open_services(settings, database_url) as services:
+    async with open_gateway_services(settings, database_url) as services:
         async with services.transaction() as tx:
             await insert_defaults(tx, settings.currency, IdGenerator(1023))
         transport = AppTransport(create_app(services))

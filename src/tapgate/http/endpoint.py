@@ -42,7 +42,18 @@ FILE_MEDIA_TYPE = "application/octet-stream"
 _EFFECTS: Final[Mapping[str, Effect]] = {"GET": "reads", "PUT": "sets", "DELETE": "sets"}
 
 
-class BaseRequestContext(msgspec.Struct, kw_only=True):
+class BaseContext:
+    """First parameter of every handler: the caller's request, with or without HTTP."""
+
+    __slots__ = ()
+
+    services: Any
+    path: str
+    ip: str
+    request_id: str
+
+
+class BaseRequestContext(msgspec.Struct, BaseContext, kw_only=True):
     """Request as handlers see it. Each service adds its services and the authenticated caller."""
 
     services: Any
@@ -300,11 +311,7 @@ class Endpoints:
             full_path = self._prefix + path
             types = get_type_hints(handler, include_extras=True)
             parameters = _parse_path_parameters(full_path, handler, types)
-            has_slow_work = "prepare" in options
-            if (has_slow_work and "tx" not in types) or ("prepared" in types and not has_slow_work):
-                raise TypeError(
-                    f"{handler.__qualname__}: `prepared` needs `prepare`, and that `tx`"
-                )
+            _require_consistent(handler, options, types)
             id_prefixes = {
                 name: types[name].__metadata__[0] for name in parameters if types[name] is not str
             }
@@ -349,6 +356,18 @@ def _get_effect(method: str, options: EndpointOptions) -> Effect:
     return "moves" if options.get("moves_money") else _EFFECTS.get(method, "acts")
 
 
+def _require_consistent(
+    handler: Handler, options: EndpointOptions, types: Mapping[str, Any]
+) -> None:
+    context = next(iter(types.values()))
+    if "guard" in options and issubclass(context, BaseRequestContext):
+        raise TypeError(f"{handler.__qualname__} cannot be called without an HTTP request")
+    if "prepare" in options and "tx" not in types:
+        raise TypeError(f"{handler.__qualname__} has no transaction to prepare for")
+    if "prepared" in types and "prepare" not in options:
+        raise TypeError(f"{handler.__qualname__} has nothing prepared")
+
+
 def _parse_path_parameters(
     path: str, handler: Handler, types: Mapping[str, Any]
 ) -> tuple[str, ...]:
@@ -356,7 +375,7 @@ def _parse_path_parameters(
     context, *parameters = inspect.signature(handler).parameters
     path_parameters = [name for name in parameters if name not in _OTHER_PARAMETERS]
     if (
-        not issubclass(types[context], BaseRequestContext)
+        not issubclass(types[context], BaseContext)
         or sorted(path_parameters) != sorted(names)
         or any(
             types[name] is not str and get_origin(types[name]) is not Annotated

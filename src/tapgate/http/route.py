@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from tapgate.http.decoding import BodyDecoder, QueryDecoder, require_declared_parameters
-from tapgate.http.endpoint import BaseRequestContext, Endpoint, Handler
+from tapgate.http.endpoint import BaseContext, BaseRequestContext, Endpoint, Handler
 from tapgate_client.errors import Code
 from tapgate_client.schemas.records import require_id
 
@@ -46,7 +46,7 @@ class Route:
         self._handler = _open_transaction(endpoint) if endpoint.takes_tx else endpoint.handler
         self._path_parameters = endpoint.path_parameters
         self._id_prefixes = endpoint.id_prefixes
-        self._decode_body = _build_body_decoder(endpoint, currency)
+        self._decode_body = build_body_decoder(endpoint, currency)
         self._query_names = None if endpoint.any_query else endpoint.query_names
         self._decode_query = (
             _get_query_decoder(endpoint.query_type, currency, self._query_names).decode
@@ -65,7 +65,7 @@ class Route:
             dict(zip(self._path_parameters, parameters, strict=True)) if parameters else {}
         )
         if self._decode_body is not None:
-            arguments["body"] = self._decode_body(request)
+            arguments["body"] = self._decode_body(request, request.body)
         if self._decode_query is not None:
             arguments["query"] = self._decode_query(request.query)
         elif request.query and self._query_names is not None:
@@ -86,24 +86,25 @@ def _open_transaction(endpoint: Endpoint) -> Handler:
     return handle
 
 
-def _build_body_decoder(
+def build_body_decoder(
     endpoint: Endpoint, currency: str | None
-) -> Callable[[BaseRequestContext], Any] | None:
+) -> Callable[[BaseContext, bytes], Any] | None:
+    """Return the decoder for a request and its body, or None if the endpoint has no body."""
     if endpoint.body_type is None:
         return None
     if endpoint.body_type is bytes:
-        return lambda request: request.body
+        return lambda _request, body: body
     invalid = Code.INVALID_REQUEST if endpoint.invalid_is_400 else Code.VALIDATION_FAILED
     decoder = _get_body_decoder(endpoint.body_type, currency, invalid=invalid)
     requirements = endpoint.requires
     if not requirements:
-        return lambda request: decoder.decode(request.body)
+        return lambda _request, body: decoder.decode(body)
 
-    def decode(request: BaseRequestContext) -> Any:
-        def require(body: Any) -> None:
+    def decode(request: BaseContext, body: bytes) -> Any:
+        def require(decoded: Any) -> None:
             for requirement in requirements:
-                requirement(request, body)
+                requirement(request, decoded)
 
-        return decoder.decode(request.body, require)
+        return decoder.decode(body, require)
 
     return decode

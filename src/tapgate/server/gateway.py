@@ -53,7 +53,7 @@ from tapgate.business.staff.api_keys import routes as api_keys
 from tapgate.business.staff.request_logs import routes as request_logs
 from tapgate.business.staff.sso import routes as sso
 from tapgate.business.support import routes as support
-from tapgate.core.settings import load_settings
+from tapgate.core.settings import Settings, load_settings
 from tapgate.events.audit import routes as audit
 from tapgate.events.audit.chain import Sealer
 from tapgate.events.notifications import message_statuses, provider_warnings
@@ -165,17 +165,27 @@ def create_app(services: Services, extra_sites: Iterable[Site] = ()) -> App:
     return App(services, chain.from_iterable(ENDPOINT_GROUPS), sites, WEBHOOK_EVENTS)
 
 
+def open_gateway_services(
+    settings: Settings, database_url: str, **options: Any
+) -> AbstractAsyncContextManager[Services]:
+    """Open the services of a process that serves the endpoints; see `open_services`."""
+    endpoints = chain.from_iterable(ENDPOINT_GROUPS)
+    return open_services(settings, database_url, endpoints=endpoints, **options)
+
+
 async def main(create: Callable[[Services], App] = create_app) -> None:
     settings = load_settings(os.environ)
     logs.configure(log_format=settings.log_format)
     logs.install_exception_hooks()
     assert settings.database_url is not None, "the supervisor must set the database URL"
     if REPORT_WORKER_VARIABLE in os.environ:
-        async with open_services(settings, settings.database_url, is_report_worker=True) as opened:
+        async with open_gateway_services(
+            settings, settings.database_url, is_report_worker=True
+        ) as opened:
             await ReportServer(create(opened), opened).run()
         return
     async with (
-        open_services(settings, settings.database_url, is_worker=True) as services,
+        open_gateway_services(settings, settings.database_url, is_worker=True) as services,
         services.nodes.remove_on_exit(),
         _start_background_tasks(services),
     ):

@@ -1,6 +1,6 @@
 """Services of a gateway process: opened in the order of their dependencies, closed in reverse."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
@@ -19,6 +19,7 @@ from tapgate.events.audit.rejections import RejectionLog
 from tapgate.events.notifications.receipts import KINDS_BY_SETTING
 from tapgate.http.api.latency_samples import LatencySamples
 from tapgate.http.api.services import Services
+from tapgate.http.endpoint import Endpoint
 from tapgate.http.throttle import Throttle
 from tapgate.ledger.card_proofs.verifier import ProofVerifier
 from tapgate.ledger.chart import REFUND
@@ -47,12 +48,14 @@ async def open_services(
     settings: Settings,
     database_url: str,
     *,
+    endpoints: Iterable[Endpoint] = (),
     clock: Clock = system_clock,
     is_worker: bool = False,
     is_report_worker: bool = False,
 ) -> AsyncIterator[Services]:
     """Start the services shared by all requests of a process, and stop them on exit.
 
+    A process that serves no requests passes no endpoints, which take long to import.
     A report worker has no ledger. It does not listen for changes either: every listening process
     confirms a change before its caller gets a response, which a busy report worker would delay.
     """
@@ -104,6 +107,11 @@ async def open_services(
             rejection_log=rejection_log,
             request_log=request_log,
             run_guarded=run_guarded,
+            guarded_endpoints={
+                endpoint.operation_id: endpoint
+                for endpoint in endpoints
+                if endpoint.guard is not None
+            },
             metric_sources=[] if is_report_worker else await stack.enter_async_context(metrics),
             event_record_loaders=EVENT_RECORD_LOADERS,
             replica=await _open_replica(stack, settings),

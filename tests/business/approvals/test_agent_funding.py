@@ -20,7 +20,7 @@ from builders.approvals import (
 from builders.participants import AGENTS_URL, change_status, create_agent, get_balances
 from cases import each
 from harness import BearerAuth, Harness, parse_error
-from tapgate.business.approvals import execution
+from tapgate.business.approvals import execution, stored_calls
 from tapgate.business.approvals.execution import ApprovalWorker
 from tapgate.http.api.services import Services
 from tapgate_client import ids
@@ -278,10 +278,10 @@ async def test_worker_executes_what_a_killed_process_left(
     approval = require_held(await fund(harness, agent, "500", maker))
     with monkeypatch.context() as killed:
 
-        async def die(request: Any) -> None:
+        async def die(*arguments: Any) -> None:
             raise RuntimeError("killed")
 
-        killed.setattr(harness.services, "run_approved", die)
+        killed.setattr(stored_calls, "load", die)
         assert (await approve(harness, approval))["status"] == "approved"
     await ApprovalWorker(harness.services).work()
     assert await get_float(harness, agent) == "0.00"  # the first process may still be working

@@ -47,3 +47,9 @@ def test_no_pin_or_password_is_stored(endpoint: Endpoint) -> None:
     secrets -= {"no_pin_limit"}
     assert secrets <= NEVER_STORED_FIELDS
     assert not (NEVER_STORED_FIELDS & names) - secrets
+
+
+@pytest.mark.parametrize("endpoint", GUARDED_ENDPOINTS, ids=lambda endpoint: endpoint.name)
+def test_approval_ends_in_the_transaction_of_the_effect(endpoint: Endpoint) -> None:
+    ends_in_ledger = endpoint.moves_money or endpoint.guard.ends_in_ledger
+    assert endpoint.takes_tx != ends_in_ledger, "declare `tx`, or end the approval in the ledger"

@@ -26,8 +26,7 @@ from tapgate.core.settings import Settings
 from tapgate.http.api.services import Services
 from tapgate.ledger.commands import LedgerCommand, Outcome, ReviewDecision
 from tapgate.ledger.verify import verify
-from tapgate.server.gateway import create_app
-from tapgate.server.gateway_services import open_services
+from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate_client.errors import unavailable
 
 
@@ -107,7 +106,7 @@ async def test_only_one_of_many_concurrent_review_decisions_is_executed(
 ) -> None:
     """The requests are split between two simulated gateway processes."""
     async with (
-        open_services(settings, database_url) as second,
+        open_gateway_services(settings, database_url) as second,
         httpx2.AsyncClient(
             transport=AppTransport(create_app(second)), base_url="http://second"
         ) as second_client,

@@ -12,9 +12,8 @@ from drivers.in_process import AppTransport
 from harness import Harness, HmacAuth
 from tapgate.core.settings import Settings, load_settings
 from tapgate.runtime.store.database import Database
-from tapgate.server.gateway import create_app
+from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate.server.gateway_installation import create_first_admin
-from tapgate.server.gateway_services import open_services
 
 BURST_LIMIT = 20
 FLOOD_REQUESTS = 60
@@ -132,7 +131,7 @@ async def attacker_and_admin_clients(
     ordinary = load_settings(
         {"TAPGATE_DATA_DIR": str(settings.data_dir), "TAPGATE_DATABASE_URL": database_url}
     )
-    async with open_services(ordinary, database_url) as services:
+    async with open_gateway_services(ordinary, database_url) as services:
         app = create_app(services)
         async with (
             httpx2.AsyncClient(

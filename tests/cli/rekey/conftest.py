@@ -10,8 +10,8 @@ from drivers.in_process import AppTransport
 from harness import Harness
 from tapgate.core.settings import Settings
 from tapgate.ledger.rules import insert_defaults
+from tapgate.server.gateway import open_gateway_services
 from tapgate.server.gateway_installation import require_same_installation
-from tapgate.server.gateway_services import open_services
 from tapgate_sandbox.gateway import create_app
 
 OLD = "k" * 32
@@ -29,7 +29,7 @@ def open_gateway(settings: Settings, database_url: str) -> OpenGateway:
     @asynccontextmanager
     async def open_with(secret_key: str) -> AsyncIterator[Harness]:
         changed = settings.replace(secret_key=secret_key)
-        async with open_services(changed, database_url) as services:
+        async with open_gateway_services(changed, database_url) as services:
             await require_same_installation(services)
             async with services.transaction() as tx:
                 await insert_defaults(tx, settings.currency, services.new_id)

@@ -7,6 +7,7 @@ import pytest
 
 from cases import each
 from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Guard
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.http.router import Router
@@ -50,6 +51,16 @@ def declare_prepared_value_without_slow_work() -> None:
         return SuccessResponse(message=prepared)
 
 
+async def describe(request: RequestContext) -> None:
+    """Describe a request that approval rules never guard."""
+
+
+def declare_guarded_handler_that_needs_http() -> None:
+    @Endpoints("Test").post("/things", access=_PUBLIC, guard=Guard(describe))
+    async def create_thing(request: RequestContext, tx: Transaction) -> SuccessResponse:
+        return SuccessResponse(message=request.method)
+
+
 def declare_route_twice() -> None:
     router: Router[Any] = Router()
     router.add("GET", "/things/{id}", 1)
@@ -65,6 +76,7 @@ def declare_route_twice() -> None:
         declare_handler_without_its_path_parameter,
         declare_slow_work_without_a_transaction,
         declare_prepared_value_without_slow_work,
+        declare_guarded_handler_that_needs_http,
         declare_route_twice,
     ],
 )

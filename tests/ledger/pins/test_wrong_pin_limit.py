@@ -24,8 +24,7 @@ from drivers.in_process import AppTransport
 from harness import PIN, WRONG_PIN, Harness
 from server.gateway.fixtures import create_terminal_key
 from tapgate.ledger.pins.wrong_pin_limit import to_minute
-from tapgate.server.gateway import create_app, list_endpoints
-from tapgate.server.gateway_services import open_services
+from tapgate.server.gateway import create_app, list_endpoints, open_gateway_services
 from tapgate_client.schemas.fields import Digits
 
 LIMIT = 20
@@ -124,7 +123,7 @@ async def test_another_node_learns_the_limit_from_its_first_wrong_pin(
     settings = harness.services.settings.replace(data_dir=tmp_path / "other")
     url = settings.database_url
     assert url is not None
-    async with open_services(settings, url) as other:
+    async with open_gateway_services(settings, url) as other:
         transport = AppTransport(create_app(other))
         async with httpx2.AsyncClient(transport=transport, base_url="http://node") as client:
             codes = [

@@ -22,8 +22,7 @@ from tapgate.ledger.commands import TransactionResult, encode_result
 from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.migrate import migrate
-from tapgate.server.gateway import create_app
-from tapgate.server.gateway_services import open_services
+from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate_client import ids
 from tapgate_client.schemas.pos import PosPaymentRequest
 
@@ -66,7 +65,7 @@ async def upgraded_database_url(
 async def test_retry_after_the_upgrade_returns_the_original_response(
     upgraded_database_url: str, tmp_path: Path
 ) -> None:
-    async with open_services(
+    async with open_gateway_services(
         build_settings(upgraded_database_url, tmp_path), upgraded_database_url
     ) as services:
         async with services.transaction() as tx:

@@ -34,9 +34,8 @@ from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.migrate import check_schema, migrate
 from tapgate.runtime.store.migration_plan import LAST_1X_MIGRATION
-from tapgate.server.gateway import create_app
+from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate.server.gateway_installation import require_same_installation
-from tapgate.server.gateway_services import open_services
 from tapgate_client import ids
 
 #: The tables that migrations insert rows into.
@@ -143,7 +142,7 @@ async def require_working_schema(url: str, new_url: str, folder: Path) -> None:
 
 async def use_migrated_installation(url: str, folder: Path) -> None:
     """Pay from a migrated balance, and reset the PIN with a code sent before the upgrade."""
-    async with open_services(build_settings(url, folder), url) as services:
+    async with open_gateway_services(build_settings(url, folder), url) as services:
         database = services.database
         assert await ensure_partitions(database, services.clock())
         keys, references = [("key_1", "p2p-1"), ("key_1", "unknown")], [(501, "remit-1")]

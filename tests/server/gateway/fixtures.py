@@ -19,8 +19,7 @@ from tapgate.http.api.access import ROLES_BY_LETTER, Access
 from tapgate.http.endpoint import Endpoint
 from tapgate.ledger.pins.storage import set_pin
 from tapgate.ledger.rules import insert_defaults
-from tapgate.server.gateway import create_app
-from tapgate.server.gateway_services import open_services
+from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate_client import ids
 from tapgate_client.ids import IdGenerator
 from tapgate_client.schemas.admin import Scope
@@ -187,7 +186,7 @@ async def run_access_fixtures(
         {"TAPGATE_DATA_DIR": str(folder), "TAPGATE_DATABASE_URL": url, **NO_RATE_LIMITS}
     )
     try:
-        async with open_services(settings, url) as services:
+        async with open_gateway_services(settings, url) as services:
             async with services.transaction() as tx:
                 await insert_defaults(tx, settings.currency, IdGenerator(1023))
             transport = AppTransport(create_app(services))

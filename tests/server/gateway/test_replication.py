@@ -17,8 +17,7 @@ from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.embedded import EmbeddedPostgres
 from tapgate.runtime.store.server_status import get_server_status
-from tapgate.server.gateway import create_app
-from tapgate.server.gateway_services import open_services
+from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate_client.ids import IdGenerator
 
 
@@ -43,7 +42,7 @@ async def harness(primary: EmbeddedPostgres, tmp_path: Path) -> AsyncIterator[Ha
     settings = load_settings(
         {"TAPGATE_DATA_DIR": str(tmp_path), "TAPGATE_REQUIRE_SYNC_REPLICATION": "on"}
     )
-    async with open_services(settings, primary.url) as services:
+    async with open_gateway_services(settings, primary.url) as services:
         services.health._status._max_age = 0
         async with services.transaction() as tx:
             await insert_defaults(tx, settings.currency, IdGenerator(1023))

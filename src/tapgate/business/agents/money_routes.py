@@ -16,7 +16,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party
@@ -58,7 +58,7 @@ _LIMIT_ERRORS = (
 )
 
 
-async def _describe_funding(request: RequestContext, id: str, body: FloatFunding) -> Proposal:
+async def _describe_funding(request: GuardedRequest, id: str, body: FloatFunding) -> Proposal:
     agent = await queries.get(request.services.database, decode_id(ids.AGENT, id))
     amount = to_minor_units(request, body.amount)
     return Proposal(
@@ -78,7 +78,7 @@ async def _describe_funding(request: RequestContext, id: str, body: FloatFunding
     errors=_AGENT_ERRORS,
     objects=ObjectAccess.ANY,
 )
-async def fund_agent(request: RequestContext, id: str, body: FloatFunding) -> Reply[FundingReceipt]:
+async def fund_agent(request: GuardedRequest, id: str, body: FloatFunding) -> Reply[FundingReceipt]:
     """Fund an agent's float.
 
     Records cash received by the platform, and credits the amount to the agent's float.

@@ -13,7 +13,7 @@ from tapgate.events.notifications.codes import ONE_TIME_CODE_TEMPLATE
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.api.transitions import Transition
 from tapgate.http.endpoint import Endpoints
 from tapgate.ledger.chart import AccountStatus
@@ -101,7 +101,7 @@ async def get_agent_balance(request: RequestContext, id: AgentId) -> AgentBalanc
     return to_balance(await queries.get(request.services.database, id))
 
 
-async def _describe_update(request: RequestContext, id: int, body: AgentUpdate) -> Proposal | None:
+async def _describe_update(request: GuardedRequest, id: int, body: AgentUpdate) -> Proposal | None:
     agent = to_record(await queries.get(request.services.database, id))
     if body.phone_number in (None, agent.phone_number) and body.commission_tier in (
         None,
@@ -124,7 +124,7 @@ async def _describe_update(request: RequestContext, id: int, body: AgentUpdate) 
     errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE),
 )
 async def update_agent(
-    request: RequestContext, tx: Transaction, id: AgentId, body: AgentUpdate
+    request: GuardedRequest, tx: Transaction, id: AgentId, body: AgentUpdate
 ) -> AgentRecord:
     """Update an agent.
 

@@ -1,12 +1,11 @@
 """Execution of approved requests, exactly once.
 
-An approved request runs like a request of its maker: access, validation and the operation's own
-checks are repeated. The approval becomes `executed` in the database transaction of the effect. For
-a money request, that is the transaction of the ledger. If the process is killed before, a worker
-executes the request later.
+The handler of the endpoint is called with the stored arguments, as the maker. Access, validation
+and the operation's own checks are repeated. The approval becomes `executed` in the database
+transaction of the effect: the handler's `tx`, or the ledger's own for a money request. If the
+process is killed before, a worker executes the request later.
 """
 
-import dataclasses
 from functools import partial
 from typing import Any, Final, NoReturn
 
@@ -16,12 +15,14 @@ import structlog
 from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.auth.principals import Principal
 from tapgate.business.approval_rules.queries import find_admin, load_groups
-from tapgate.business.approvals import model, operations, queries
-from tapgate.business.approvals.model import Approval, StoredRequest
+from tapgate.business.approvals import model, operations, queries, stored_calls
+from tapgate.business.approvals.model import Approval
+from tapgate.business.approvals.stored_calls import StoredCall
+from tapgate.http.api.access import require_field_access
 from tapgate.http.api.guards import ApprovedCall, Proposal
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import ApprovedRequest
 from tapgate.http.api.services import Services
-from tapgate.http.endpoint import Reply
+from tapgate.http.endpoint import Endpoint, Reply
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.store.database import RaiseAfterCommit
@@ -41,17 +42,10 @@ async def execute(services: Services, approval_id: int) -> None:
     a worker retries it.
     """
     approval = await queries.get(services.database, approval_id)
-    if approval.status != ApprovalStatus.APPROVED or services.run_approved is None:
+    if approval.status != ApprovalStatus.APPROVED:
         return
     try:
-        executor = await _require_valid_approvals(services, approval)
-        stored = await _open_request(services, approval)
-        await _require_valid_key(services, stored)
-        maker = await _load_maker(services, approval)
-        if stored.moves_money:
-            await _execute_money_request(services, approval, stored, maker, executor)
-        else:
-            await _execute_in_transaction(services, approval, stored, maker, executor)
+        await _run(services, approval)
     except ApiError as error:
         if error.status < 500 and error.code is not Code.RATE_LIMITED:
             async with services.transaction() as tx:
@@ -79,11 +73,33 @@ class ApprovalWorker:
 
     async def work(self) -> None:
         services = self._services
-        if services.run_approved is not None:
-            for approval_id in await queries.claim_approved(services.database, services.clock()):
-                await execute(services, approval_id)
+        for approval_id in await queries.claim_approved(services.database, services.clock()):
+            await execute(services, approval_id)
         async with services.transaction() as tx:
             await operations.expire(tx)
+
+
+async def _run(services: Services, approval: Approval) -> None:
+    """Repeat all checks, then call the handler with the stored arguments."""
+    executor = await _require_valid_approvals(services, approval)
+    call, endpoint = await stored_calls.load(services, approval.id)
+    await _require_valid_key(services, call)
+    maker = await _load_maker(services, approval)
+    if rejection := endpoint.access.get_rejection(maker):
+        raise rejection
+    path = call.render_path(endpoint)
+    request = _build_request(services, approval, maker, executor, path=path, ip=call.ip)
+    arguments = stored_calls.decode_arguments(request, endpoint, call.arguments)
+    if endpoint.field_access:
+        fields = msgspec.structs.asdict(arguments["body"])
+        require_field_access(endpoint.field_access, maker, fields)
+    proposal = await endpoint.guard.describe(request, **arguments)
+    _require_unchanged(approval, proposal, arguments.get("body"))
+    if endpoint.takes_tx:
+        await _call_in_transaction(request, approval, endpoint, arguments)
+    else:  # the ledger ends the approval in its own transaction
+        response = await endpoint.handler(request, **arguments)
+        await queries.save_receipt(services.database, approval.id, _to_result(response))
 
 
 async def _require_valid_approvals(services: Services, approval: Approval) -> int:
@@ -102,17 +118,11 @@ async def _require_valid_approvals(services: Services, approval: Approval) -> in
     return [item.admin_id for item in decisions if item.decision == ApprovalVerdict.APPROVE][-1]
 
 
-async def _open_request(services: Services, approval: Approval) -> StoredRequest:
-    sealed = await queries.get_sealed_request(services.database, approval.id)
-    plain = services.vault.open(sealed, model.get_seal_context(approval.id, "request"))
-    return msgspec.msgpack.decode(plain, type=StoredRequest)
-
-
-async def _require_valid_key(services: Services, stored: StoredRequest) -> None:
+async def _require_valid_key(services: Services, call: StoredCall) -> None:
     """Require that the API key which made the request has not been deleted and has not expired."""
-    if stored.api_key_id is None:
+    if call.api_key_id is None:
         return
-    key = await services.authenticator.api_keys.find(services.database, stored.api_key_id)
+    key = await services.authenticator.api_keys.find(services.database, call.api_key_id)
     if key is None or (key.expires_at is not None and key.expires_at <= services.clock()):
         raise ApiError(
             Code.FORBIDDEN,
@@ -140,34 +150,20 @@ async def _load_maker(services: Services, approval: Approval) -> Principal:
 
 
 def _build_request(
-    services: Services,
-    approval: Approval,
-    stored: StoredRequest,
-    maker: Principal,
-    executor: int,
-) -> RequestContext:
-    request = RequestContext(
-        services=services,
-        method=stored.method,
-        path=stored.path,
-        query=b"",
-        headers={b"idempotency-key": approval.public_id.encode()},
-        ip=stored.ip,
-        request_id=approval.public_id,
-        body=stored.body,
-        caller=maker,
-    )
-
+    services: Services, approval: Approval, maker: Principal, executor: int, *, path: str, ip: str
+) -> ApprovedRequest:
     async def end(tx: Transaction, result: Any) -> None:
         await operations.end_execution(
             tx, request.actor, approval.id, result, currency=services.settings.currency
         )
 
-    request.approval = ApprovedCall(
-        id=approval.public_id,
-        executed_by=executor,
-        require_unchanged=partial(_require_unchanged, approval),
-        end=end,
+    request = ApprovedRequest(
+        services=services,
+        path=path,
+        ip=ip,
+        request_id=approval.public_id,
+        caller=maker,
+        approval=ApprovedCall(id=approval.public_id, executed_by=executor, end=end),
     )
     return request
 
@@ -189,41 +185,22 @@ def _require_unchanged(approval: Approval, proposal: Proposal | None, body: Any)
         )
 
 
-async def _execute_money_request(
-    services: Services,
-    approval: Approval,
-    stored: StoredRequest,
-    maker: Principal,
-    executor: int,
+async def _call_in_transaction(
+    request: ApprovedRequest, approval: Approval, endpoint: Endpoint, arguments: dict[str, Any]
 ) -> None:
-    """Execute a money request. The ledger ends the approval in its own transaction."""
-    assert services.run_approved is not None
-    request = _build_request(services, approval, stored, maker, executor)
-    receipt = await services.run_approved(request)
-    await queries.save_receipt(services.database, approval.id, _to_result(receipt))
-
-
-async def _execute_in_transaction(
-    services: Services,
-    approval: Approval,
-    stored: StoredRequest,
-    maker: Principal,
-    executor: int,
-) -> None:
-    """Execute a request and end its approval in one database transaction.
+    """Call the handler and end the approval in one database transaction.
 
     The maker receives secrets in the result, but never a link with which an admin sets a password.
     The approver who executed the request receives the link.
     """
-    assert services.run_approved is not None
+    services = request.services
+    prepared = await endpoint.run_preparation(request, arguments)
     async with services.transaction() as tx:
         current = await queries.get(tx, approval.id, lock=True)
         if current.status != ApprovalStatus.APPROVED:
             return
-        shared = dataclasses.replace(services, shared_transaction=tx)
-        request = _build_request(shared, approval, stored, maker, executor)
         try:
-            response = await services.run_approved(request)
+            response = await endpoint.handler(request, tx=tx, **arguments, **prepared)
         except RaiseAfterCommit as rejection:
             raise rejection.error from None
         result, has_link = _to_result(response), model.has_link(_get_body(response))
@@ -240,7 +217,7 @@ async def _execute_in_transaction(
             return
         context = model.get_seal_context(approval.id, "result")
         sealed = services.vault.seal(msgspec.json.encode(result), context)
-        result_for = executor if has_link else approval.maker_id
+        result_for = request.approval.executed_by if has_link else approval.maker_id
         await end(hidden, sealed_result=sealed, result_for=result_for)
 
 

@@ -10,9 +10,10 @@ from typing import Any, Final
 import msgspec
 
 from tapgate.business.approval_rules.queries import list_rules_in_force
-from tapgate.business.approvals import model, operations, queries, records
-from tapgate.business.approvals.model import Approval, StoredRequest
+from tapgate.business.approvals import model, operations, queries, records, stored_calls
+from tapgate.business.approvals.model import Approval
 from tapgate.business.approvals.queries import Maker
+from tapgate.business.approvals.stored_calls import StoredCall
 from tapgate.http.api.guards import Guard, Proposal, Requirement
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.request_context import RequestContext
@@ -52,7 +53,7 @@ async def run_guarded(
     assert {*proposal.operations} <= {*guard.operations}, "an undeclared operation"
     services = request.services
     async with services.transaction() as tx:
-        decision = await _decide(tx, endpoint, request, arguments.get("body"), proposal)
+        decision = await _decide(tx, endpoint, request, arguments, proposal)
     if isinstance(decision, _Held):
         record = await records.build(request, services.database, decision.approval)
         return Reply(ApprovalResponse(approval=record), status=202)
@@ -66,11 +67,15 @@ async def run_guarded(
 
 
 async def _decide(
-    tx: Transaction, endpoint: Endpoint, request: RequestContext, body: Any, proposal: Proposal
+    tx: Transaction,
+    endpoint: Endpoint,
+    request: RequestContext,
+    arguments: Mapping[str, Any],
+    proposal: Proposal,
 ) -> _Held | _Allowed:
     """Count or hold the request, with the sums of its maker locked."""
     maker = await queries.lock_maker(tx, request.principal)
-    key = build_idempotency_key(request, body) if endpoint.moves_money else None
+    key = build_idempotency_key(request, arguments["body"]) if endpoint.moves_money else None
     if key is not None:
         earlier = await queries.find_by_key(tx, maker.admin.admin_id, _get_stored_key(request, key))
         if earlier is not None:
@@ -99,7 +104,8 @@ async def _decide(
                 "admin who could make it. Rotate the key in the console.",
                 details={"required": ["approval"]},
             )
-        return _Held(await _hold(tx, endpoint, request, body, proposal, maker, requirement, key))
+        call = stored_calls.build(endpoint, request, arguments)
+        return _Held(await _hold(tx, request, call, proposal, maker, requirement, key))
     if proposal.amount is None:
         return _Allowed(None)
     call_id = tx.new_id()
@@ -130,27 +136,17 @@ def _get_stored_key(request: RequestContext, key: ScopedIdempotencyKey) -> str:
 
 async def _hold(
     tx: Transaction,
-    endpoint: Endpoint,
     request: RequestContext,
-    body: Any,
+    call: StoredCall,
     proposal: Proposal,
     maker: Maker,
     requirement: Requirement,
     key: ScopedIdempotencyKey | None,
 ) -> Approval:
-    fields = model.get_stored_fields(body)
-    stored = StoredRequest(
-        method=request.method,
-        path=request.path,
-        body=msgspec.json.encode(fields) if body is not None else b"",
-        ip=request.ip,
-        moves_money=endpoint.moves_money or endpoint.guard.ends_in_ledger,
-        api_key_id=request.principal.key_id,
-    )
     is_api_key = request.principal.kind == "api_key"
     suffix = f", by API key {request.principal.name}" if is_api_key else ""
     approval_id, now = tx.new_id(), tx.now()
-    context = model.get_seal_context(approval_id, "request")
+    fields = {**call.arguments.get("body", {}), **proposal.implied}
     await insert_values(
         tx,
         "approvals",
@@ -158,10 +154,10 @@ async def _hold(
         operation=requirement.operation or proposal.operations[0],
         operations=list(proposal.operations),
         summary=proposal.summary + suffix,
-        changes=model.build_changes({**fields, **proposal.implied}, proposal.before),
+        changes=model.build_changes(fields, proposal.before),
         amount=proposal.amount,
         resource_id=proposal.resource_id,
-        sealed_request=request.services.vault.seal(msgspec.msgpack.encode(stored), context),
+        sealed_request=stored_calls.seal(request.services, approval_id, call),
         maker_id=maker.admin.admin_id,
         maker_person=maker.admin.person,
         other_makers=[*maker.others, *proposal.other_makers],

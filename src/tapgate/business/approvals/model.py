@@ -121,18 +121,6 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
         return len(persons) >= self.required_approvers
 
 
-class StoredRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Held request, as sealed by the vault."""
-
-    method: str
-    path: str
-    body: bytes
-    ip: str
-    moves_money: bool
-    #: API key that made the request.
-    api_key_id: int | None = None
-
-
 def get_seal_context(approval_id: int, part: str) -> bytes:
     return f"approval {part} {approval_id}".encode()
 

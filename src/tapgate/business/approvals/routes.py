@@ -11,7 +11,7 @@ from tapgate.business.approvals.model import Approval
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
@@ -52,7 +52,7 @@ async def get_approval_rules(request: RequestContext) -> ApprovalRulesRecord:
     )
 
 
-async def _describe_rule_change(request: RequestContext, body: ApprovalRules) -> Proposal | None:
+async def _describe_rule_change(request: GuardedRequest, body: ApprovalRules) -> Proposal | None:
     services, currency = request.services, request.services.settings.currency
     model.require_valid_rules(body, currency)
     await require_enough_approvers(
@@ -78,7 +78,7 @@ async def _describe_rule_change(request: RequestContext, body: ApprovalRules) ->
     step_up=True,
 )
 async def replace_approval_rules(
-    request: RequestContext, tx: Transaction, body: ApprovalRules
+    request: GuardedRequest, tx: Transaction, body: ApprovalRules
 ) -> ApprovalRulesRecord:
     """Replace the approval rules.
 

@@ -10,7 +10,7 @@ from tapgate.business.branding.model import Branding, to_record
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, MEBIBYTE, Endpoints, Reply
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
@@ -47,7 +47,7 @@ async def get_branding_logo(request: RequestContext) -> Reply[bytes]:
     )
 
 
-async def _describe_update(request: RequestContext, body: BrandingUpdate) -> Proposal:
+async def _describe_update(request: GuardedRequest, body: BrandingUpdate) -> Proposal:
     await operations.decode_logo(body.logo)
     return Proposal(
         operations=(Operation.BRANDING,),
@@ -56,7 +56,7 @@ async def _describe_update(request: RequestContext, body: BrandingUpdate) -> Pro
     )
 
 
-async def _decode_logo(request: RequestContext, body: BrandingUpdate) -> bytes | None:
+async def _decode_logo(request: GuardedRequest, body: BrandingUpdate) -> bytes | None:
     return await operations.decode_logo(body.logo)
 
 
@@ -69,7 +69,7 @@ async def _decode_logo(request: RequestContext, body: BrandingUpdate) -> bytes |
     step_up=True,
 )
 async def update_branding(
-    request: RequestContext, tx: Transaction, body: BrandingUpdate, prepared: bytes | None
+    request: GuardedRequest, tx: Transaction, body: BrandingUpdate, prepared: bytes | None
 ) -> BrandingRecord:
     """Change the branding.
 
@@ -93,7 +93,7 @@ def build_logo_reply(branding: Branding) -> Reply[bytes]:
     return Reply(branding.logo, headers=headers, content_type="image/png")
 
 
-async def _get(request: RequestContext, *, fresh: bool = False) -> Branding:
+async def _get(request: GuardedRequest, *, fresh: bool = False) -> Branding:
     services = request.services
     return await operations.get_branding(
         services.database, services.settings, services.clock(), fresh=fresh

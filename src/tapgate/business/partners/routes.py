@@ -15,7 +15,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.api.transitions import Transition
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
@@ -46,7 +46,7 @@ endpoints = Endpoints(
 )
 
 
-async def _describe_creation(request: RequestContext, body: NewPartner) -> Proposal | None:
+async def _describe_creation(request: GuardedRequest, body: NewPartner) -> Proposal | None:
     overdraft = _parse_limit(request, body.overdraft_limit)
     if not overdraft:
         return None
@@ -58,7 +58,7 @@ async def _describe_creation(request: RequestContext, body: NewPartner) -> Propo
 
 
 async def _describe_update(
-    request: RequestContext, id: int, body: PartnerUpdate
+    request: GuardedRequest, id: int, body: PartnerUpdate
 ) -> Proposal | None:
     partner = await queries.get(request.services.database, id)
     overdraft = _parse_limit(request, body.overdraft_limit)
@@ -74,7 +74,7 @@ async def _describe_update(
     )
 
 
-async def _describe_funding(request: RequestContext, id: str, body: PartnerDeposit) -> Proposal:
+async def _describe_funding(request: GuardedRequest, id: str, body: PartnerDeposit) -> Proposal:
     partner = await queries.get(request.services.database, decode_id(ids.PARTNER, id))
     amount = to_minor_units(request, body.amount)
     return Proposal(
@@ -85,7 +85,7 @@ async def _describe_funding(request: RequestContext, id: str, body: PartnerDepos
     )
 
 
-def _parse_limit(request: RequestContext, limit: str | None) -> int | None:
+def _parse_limit(request: GuardedRequest, limit: str | None) -> int | None:
     if limit is None:
         return None
     return money.parse(limit, request.services.settings.currency, allow_zero=True)
@@ -99,7 +99,7 @@ def _parse_limit(request: RequestContext, limit: str | None) -> int | None:
     objects=ObjectAccess.NO_OBJECT,
 )
 async def create_partner(
-    request: RequestContext, tx: Transaction, body: NewPartner
+    request: GuardedRequest, tx: Transaction, body: NewPartner
 ) -> PartnerCreated:
     """Create a partner with its signing key and webhook secret.
 
@@ -141,7 +141,7 @@ async def get_partner(request: RequestContext, id: PartnerId) -> PartnerRecord:
 
 @endpoints.put("/{id}", step_up=True, guard=Guard(_describe_update, Operation.OVERDRAFT_LIMITS))
 async def update_partner(
-    request: RequestContext, tx: Transaction, id: PartnerId, body: PartnerUpdate
+    request: GuardedRequest, tx: Transaction, id: PartnerId, body: PartnerUpdate
 ) -> PartnerRecord:
     """Update a partner.
 
@@ -161,7 +161,7 @@ async def update_partner(
     step_up=True,
 )
 async def fund_partner(
-    request: RequestContext, id: str, body: PartnerDeposit
+    request: GuardedRequest, id: str, body: PartnerDeposit
 ) -> Reply[PartnerDepositReceipt]:
     """Deposit money into a partner's account.
 
@@ -214,7 +214,7 @@ async def _change_status(
     return PartnerResponse(message=f"Partner {transition.event}", partner=to_record(partner))
 
 
-async def _describe_credential(request: RequestContext, id: int, body: Any = None) -> Proposal:
+async def _describe_credential(request: GuardedRequest, id: int, body: Any = None) -> Proposal:
     """Describe a new credential with which its holder can move the partner's money."""
     partner = to_record(await queries.get(request.services.database, id))
     is_key = request.path.endswith("/keys")
@@ -232,7 +232,7 @@ async def _describe_credential(request: RequestContext, id: int, body: Any = Non
     guard=Guard(_describe_credential, Operation.API_KEYS),
 )
 async def rotate_partner_webhook_secret(
-    request: RequestContext, tx: Transaction, id: PartnerId, body: Rotation
+    request: GuardedRequest, tx: Transaction, id: PartnerId, body: Rotation
 ) -> PartnerWebhookSecret:
     """Rotate a partner's webhook secret.
 
@@ -251,7 +251,7 @@ async def rotate_partner_webhook_secret(
     "/{id}/keys", status=201, step_up=True, guard=Guard(_describe_credential, Operation.API_KEYS)
 )
 async def create_partner_key(
-    request: RequestContext, tx: Transaction, id: PartnerId
+    request: GuardedRequest, tx: Transaction, id: PartnerId
 ) -> SigningKeyCreated:
     """Create an additional signing key for a partner.
 

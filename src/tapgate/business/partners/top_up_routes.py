@@ -20,7 +20,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.decoding import BodyDecoder
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
@@ -54,7 +54,7 @@ def _require_partner(request: RequestContext, body: FundFromPartner) -> None:
         raise invalid_field("partner_id", "is required", Code.INVALID_REQUEST)
 
 
-async def _describe_top_up(request: RequestContext, body: FundFromPartner) -> Proposal:
+async def _describe_top_up(request: GuardedRequest, body: FundFromPartner) -> Proposal:
     """Describe a top-up that an admin or an API key requests in the place of the partner."""
     name, partner_id = body.partner_id, decode_id(ids.PARTNER, body.partner_id)
     # The ledger rejects an unknown partner, and before that an idempotency key that was used.
@@ -79,7 +79,7 @@ async def _describe_top_up(request: RequestContext, body: FundFromPartner) -> Pr
     errors=(Code.PARTNER_NOT_FOUND, Code.OTP_REQUIRED, *_DECLINE_CODES),
     objects=ObjectAccess.PARTNER | ObjectAccess.UNRESTRICTED,
 )
-async def fund_from_partner(request: RequestContext, body: FundFromPartner) -> Reply[TopUpReceipt]:
+async def fund_from_partner(request: GuardedRequest, body: FundFromPartner) -> Reply[TopUpReceipt]:
     """Fund a subscriber from a partner's account.
 
     Provide either `subscriber_id` or `card_serial`. `partner_id` is required unless the partner
@@ -143,7 +143,7 @@ async def receive_partner_webhook(
 
 
 async def _submit_top_up(
-    request: RequestContext,
+    request: GuardedRequest,
     partner_id: int,
     reference: str,
     amount: str,
@@ -201,7 +201,7 @@ async def _resolve_payee(request: RequestContext, body: WebhookTopUp) -> Party:
     return commands.subscriber_party(subscriber_id or 0)
 
 
-def _get_paying_partner_id(request: RequestContext, body: FundFromPartner) -> int:
+def _get_paying_partner_id(request: GuardedRequest, body: FundFromPartner) -> int:
     own_id, requested_id = request.principal.partner_id, decode_id(ids.PARTNER, body.partner_id)
     if own_id is not None and body.partner_id is not None and requested_id != own_id:
         raise invalid_field("partner_id", "must match the partner that signed the request")

@@ -13,7 +13,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.charges import LoginCharge
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
@@ -198,14 +198,14 @@ async def get_me(request: RequestContext) -> Me:
     )
 
 
-async def _describe_creation(request: RequestContext, body: NewAdmin) -> Proposal:
+async def _describe_creation(request: GuardedRequest, body: NewAdmin) -> Proposal:
     return Proposal(
         operations=(Operation.ADMIN_USERS,), summary=f"Create admin {body.name} as {body.role}"
     )
 
 
 async def describe_change(
-    request: RequestContext, id: int, body: AdminChanges | None = None
+    request: GuardedRequest, id: int, body: AdminChanges | None = None
 ) -> Proposal | None:
     """Describe a request that gives an admin rights, or access to the admin's account."""
     admin = model.to_record(await queries.get(request.services.database, id))
@@ -221,7 +221,7 @@ async def describe_change(
     )
 
 
-async def _hash_password(request: RequestContext, body: NewAdmin) -> str:
+async def _hash_password(request: GuardedRequest, body: NewAdmin) -> str:
     services, passwords = request.services, request.services.authenticator.passwords
     if body.password is None:
         return await passwords.hash_unknown()
@@ -241,7 +241,7 @@ async def _hash_password(request: RequestContext, body: NewAdmin) -> str:
     objects=ObjectAccess.NO_OBJECT,
 )
 async def create_admin(
-    request: RequestContext, tx: Transaction, body: NewAdmin, prepared: str
+    request: GuardedRequest, tx: Transaction, body: NewAdmin, prepared: str
 ) -> NewAdminRecord:
     """Create an admin.
 
@@ -296,7 +296,7 @@ async def list_admins(request: RequestContext, query: PageQuery) -> Page[Admin]:
     guard=Guard(describe_change, Operation.ADMIN_USERS),
 )
 async def update_admin(
-    request: RequestContext, tx: Transaction, id: AdminId, body: AdminChanges
+    request: GuardedRequest, tx: Transaction, id: AdminId, body: AdminChanges
 ) -> Admin:
     """Change an admin's name or role.
 
@@ -321,7 +321,7 @@ async def update_admin(
     step_up=True,
     guard=Guard(describe_change, Operation.ADMIN_USERS),
 )
-async def reset_factors(request: RequestContext, tx: Transaction, id: AdminId) -> Admin:
+async def reset_factors(request: GuardedRequest, tx: Transaction, id: AdminId) -> Admin:
     """Remove an admin's second factors.
 
     For an admin who has lost them. All sessions of the admin end. You cannot reset your own (403).
@@ -333,7 +333,7 @@ async def reset_factors(request: RequestContext, tx: Transaction, id: AdminId) -
     return model.to_record(row)
 
 
-async def _hash_unknown_password(request: RequestContext, id: int) -> str:
+async def _hash_unknown_password(request: GuardedRequest, id: int) -> str:
     return await request.services.authenticator.passwords.hash_unknown()
 
 
@@ -345,7 +345,7 @@ async def _hash_unknown_password(request: RequestContext, id: int) -> str:
     prepare=_hash_unknown_password,
 )
 async def reset_password(
-    request: RequestContext, tx: Transaction, id: AdminId, prepared: str
+    request: GuardedRequest, tx: Transaction, id: AdminId, prepared: str
 ) -> Invitation:
     """Reset an admin's password.
 
@@ -450,7 +450,7 @@ async def disable_admin(request: RequestContext, tx: Transaction, id: AdminId) -
     guard=Guard(describe_change, Operation.ADMIN_USERS),
     errors=(Code.NOT_BLOCKED,),
 )
-async def enable_admin(request: RequestContext, tx: Transaction, id: AdminId) -> Admin:
+async def enable_admin(request: GuardedRequest, tx: Transaction, id: AdminId) -> Admin:
     """Enable a disabled admin.
 
     The password is unchanged. Ended sessions are not restored.
@@ -479,7 +479,7 @@ async def confirm_admin(request: RequestContext, tx: Transaction, id: AdminId) -
     return model.to_record(await operations.confirm(tx, request.actor, id))
 
 
-def _get_link_viewer(request: RequestContext) -> int:
+def _get_link_viewer(request: GuardedRequest) -> int:
     """Return the admin who receives the link in the response, never the maker of an approval."""
     if request.approval is not None:
         return request.approval.executed_by

@@ -9,7 +9,7 @@ from tapgate.events.webhooks.event_data import find_hidden_responses, load_event
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.approvals import Operation
@@ -36,14 +36,14 @@ endpoints = Endpoints(
 )
 
 
-async def _describe_creation(request: RequestContext, body: NewWebhookEndpoint) -> Proposal:
+async def _describe_creation(request: GuardedRequest, body: NewWebhookEndpoint) -> Proposal:
     return Proposal(
         operations=(Operation.WEBHOOK_ENDPOINTS,), summary=f"Create webhook endpoint {body.url}"
     )
 
 
 async def _describe_update(
-    request: RequestContext, id: int, body: WebhookEndpointUpdate
+    request: GuardedRequest, id: int, body: WebhookEndpointUpdate
 ) -> Proposal | None:
     endpoint = model.to_record(await queries.get(request.services.database, id))
     before = msgspec.to_builtins(endpoint)
@@ -62,7 +62,7 @@ async def _describe_update(
     )
 
 
-async def _describe_rotation(request: RequestContext, id: int, body: SecretRotation) -> Proposal:
+async def _describe_rotation(request: GuardedRequest, id: int, body: SecretRotation) -> Proposal:
     endpoint = model.to_record(await queries.get(request.services.database, id))
     return Proposal(
         operations=(Operation.WEBHOOK_ENDPOINTS,),
@@ -72,7 +72,7 @@ async def _describe_rotation(request: RequestContext, id: int, body: SecretRotat
 
 
 async def _require_public_url(
-    request: RequestContext, body: NewWebhookEndpoint | WebhookEndpointUpdate, id: int | None = None
+    request: GuardedRequest, body: NewWebhookEndpoint | WebhookEndpointUpdate, id: int | None = None
 ) -> None:
     if body.url is not None and request.services.settings.is_production:
         await operations.require_public_url(body.url)
@@ -87,7 +87,7 @@ async def _require_public_url(
     prepare=_require_public_url,
 )
 async def create_webhook_endpoint(
-    request: RequestContext, tx: Transaction, body: NewWebhookEndpoint
+    request: GuardedRequest, tx: Transaction, body: NewWebhookEndpoint
 ) -> WebhookEndpointWithSecret:
     """Create a webhook endpoint.
 
@@ -128,7 +128,7 @@ async def get_webhook_endpoint(
     prepare=_require_public_url,
 )
 async def update_webhook_endpoint(
-    request: RequestContext, tx: Transaction, id: WebhookEndpointId, body: WebhookEndpointUpdate
+    request: GuardedRequest, tx: Transaction, id: WebhookEndpointId, body: WebhookEndpointUpdate
 ) -> WebhookEndpointRecord:
     """Update, pause or reactivate a webhook endpoint.
 
@@ -146,7 +146,7 @@ async def update_webhook_endpoint(
     guard=Guard(_describe_rotation, Operation.WEBHOOK_ENDPOINTS),
 )
 async def rotate_webhook_secret(
-    request: RequestContext, tx: Transaction, id: WebhookEndpointId, body: SecretRotation
+    request: GuardedRequest, tx: Transaction, id: WebhookEndpointId, body: SecretRotation
 ) -> WebhookEndpointWithSecret:
     """Rotate the secret of a webhook endpoint.
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import chain
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -94,6 +94,17 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 @cache
 def _get_role_names(letters: str) -> frozenset[str]:
     return frozenset(ROLES_BY_LETTER[letter] for letter in letters)
+
+
+def require_field_access(
+    field_access: Mapping[str, Access], principal: Principal, fields: Mapping[str, Any]
+) -> None:
+    """Raise an error if a principal may not send one of the fields of a body."""
+    for name, access in field_access.items():
+        error = None if fields.get(name) is None else access.get_rejection(principal)
+        if error is not None:
+            message = f"You don't have permission to set {name}."
+            raise ApiError(error.code, message, details=error.details)
 
 
 def map_access(*groups: Iterable[Endpoint]) -> dict[str, Access]:

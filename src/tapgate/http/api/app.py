@@ -15,7 +15,6 @@ import structlog
 from tapgate.auth.authenticator import has_bearer
 from tapgate.auth.principals import Principal
 from tapgate.http.api.charges import LookupCharge
-from tapgate.http.api.guards import collect_guarded_roles
 from tapgate.http.api.openapi import render_openapi_document
 from tapgate.http.api.openapi_webhooks import WebhookEvent
 from tapgate.http.api.report_calls import load_result
@@ -101,6 +100,9 @@ class App(WebApp[RequestContext, GuardedRoute]):
             )
             for row, endpoint in enumerate(self._endpoints)
         ]
+        guarded = {each.operation_id for each in self._endpoints if each.guard is not None}
+        if guarded - services.guarded_endpoints.keys():
+            raise ValueError("the services were opened without the guarded endpoints")
         super().__init__(services, RequestContext, routes)
         if services.settings.cors_origins:
             self._cors = CorsPolicy(services.settings.cors_origins)
@@ -123,8 +125,6 @@ class App(WebApp[RequestContext, GuardedRoute]):
         for source in services.metric_sources:
             self.metrics.add_source(source)
         services.count_message_status = self.metrics.count_message_status
-        services.run_approved = self.run_approved
-        services.guarded_roles = collect_guarded_roles(self._endpoints)
         services.request_log.count_dropped = self.metrics.count_dropped_logs
 
     @staticmethod
@@ -188,16 +188,6 @@ class App(WebApp[RequestContext, GuardedRoute]):
         if not route.is_public and (rejection := route.get_rejection(request.principal)):
             raise rejection
         return route.status, await route.run(request, parameters)
-
-    async def run_approved(self, request: RequestContext) -> Any:
-        """Run an approved request as its maker, with the access check and validation repeated."""
-        methods, parameters = self._router.find(request.path) or ({}, [])
-        route = methods.get(request.method)
-        if route is None or route.endpoint.guard is None or request.approval is None:
-            raise build_no_route_error({})
-        if rejection := route.get_rejection(request.principal):
-            raise rejection
-        return await route.run(request, parameters)
 
     def can_call(self, principal: Principal, endpoint: str, field: str | None = None) -> bool:
         """Return whether a principal may call an endpoint and, if given, send a restricted field.

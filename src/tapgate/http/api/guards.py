@@ -97,14 +97,11 @@ class Unguarded(StrEnum):
 class ApprovedCall(msgspec.Struct, frozen=True, kw_only=True):
     """Approval of the request that is being executed.
 
-    `require_unchanged` takes what the request would do now, and the body. It raises an error if the
-    current values differ from those that the approvers saw. `end` marks the approval as executed in
-    the given transaction, with the result. It fails if the approval is no longer waiting for its
-    execution.
+    `end` marks the approval as executed in the given transaction, with the result. It fails if the
+    approval is no longer waiting for its execution.
     """
 
     id: str
     #: ID of the admin with whose approval the request is executed.
     executed_by: int
-    require_unchanged: Callable[[Proposal | None, Any], None]
     end: Callable[[Transaction, Any], Awaitable[None]]

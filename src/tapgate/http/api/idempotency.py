@@ -5,13 +5,12 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.ledger.commands import ScopedIdempotencyKey
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.fields import IdempotencyKeyRule, InvalidValueError
 
 _HEADER_NAME: Final = "Idempotency-Key"
-_HEADER: Final = _HEADER_NAME.lower().encode()
 _rule = IdempotencyKeyRule()
 
 #: Fields outside the fingerprint: the idempotency key, PINs, the proof of a tap, and the currency,
@@ -26,23 +25,24 @@ _fields_encoder = msgspec.json.Encoder(order="deterministic")
 
 
 def require_consistent_idempotency_key(request: RequestContext, body: Any) -> None:
-    header, request_id = request.get_header(_HEADER), body.request_id
+    header, request_id = request.idempotency_key, body.request_id
     if header is not None and request_id is not None and header != request_id:
         raise _build_invalid_key_error("must equal the Idempotency-Key header")
 
 
 def require_idempotency_key(request: RequestContext, body: Any) -> None:
     """Raise an error if the request has no idempotency key."""
-    if body.request_id is None and request.get_header(_HEADER) is None:
+    if body.request_id is None and request.idempotency_key is None:
         raise _build_invalid_key_error("is required in the body or in the Idempotency-Key header")
 
 
-def build_idempotency_key(request: RequestContext, body: Any) -> ScopedIdempotencyKey | None:
+def build_idempotency_key(request: GuardedRequest, body: Any) -> ScopedIdempotencyKey | None:
     """Return the idempotency key from the header or the body, or None if there is none."""
     request_id: str | None = body.request_id
-    if _HEADER in request.headers:
+    header = request.idempotency_key
+    if header is not None:
         try:
-            request_id = _rule.check(request.headers[_HEADER].decode("latin-1"))
+            request_id = _rule.check(header)
         except InvalidValueError as error:
             raise invalid_field(_HEADER_NAME, error.problems[""]) from None
     if request_id is None:

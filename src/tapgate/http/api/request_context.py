@@ -1,4 +1,4 @@
-"""The request context passed to handlers of the gateway."""
+"""The requests passed to gateway handlers."""
 
 import msgspec
 
@@ -6,20 +6,30 @@ from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
 from tapgate.http.api.guards import ApprovedCall
 from tapgate.http.api.services import Services
-from tapgate.http.endpoint import BaseRequestContext
+from tapgate.http.endpoint import BaseContext, BaseRequestContext
 
 
-class RequestContext(BaseRequestContext, kw_only=True):
+class GuardedRequest(BaseContext):
+    """Request as seen by handlers whose endpoint approval rules can guard.
+
+    Its caller has just sent it (`RequestContext`), or it has waited for approval
+    (`ApprovedRequest`): then there is no HTTP request.
+    """
+
+    __slots__ = ()
+
     services: Services
-    caller: Principal | None = None
-    #: Set while an approved request is executed.
-    approval: ApprovedCall | None = None
-    #: Whether the console made the request for a page.
-    is_console: bool = False
+    caller: Principal | None
 
     @property
-    def caller_id(self) -> str | None:
-        return None if self.caller is None else self.caller.id
+    def approval(self) -> ApprovedCall | None:
+        """The approval with which the request is executed."""
+        return None
+
+    @property
+    def idempotency_key(self) -> str | None:
+        """The idempotency key that is not in the body."""
+        raise NotImplementedError
 
     @property
     def principal(self) -> Principal:
@@ -38,8 +48,41 @@ class RequestContext(BaseRequestContext, kw_only=True):
 
     @property
     def actor(self) -> Actor:
-        actor = Actor.from_principal(self.caller, ip=self.ip, request_id=self.request_id)
-        if self.approval is None:
-            return actor
+        return Actor.from_principal(self.caller, ip=self.ip, request_id=self.request_id)
+
+
+class RequestContext(BaseRequestContext, GuardedRequest, kw_only=True):
+    services: Services
+    caller: Principal | None = None
+    #: Whether the console made the request for a page.
+    is_console: bool = False
+
+    @property
+    def idempotency_key(self) -> str | None:
+        value = self.headers.get(b"idempotency-key")
+        return None if value is None else value.decode("latin-1")
+
+    @property
+    def caller_id(self) -> str | None:
+        return None if self.caller is None else self.caller.id
+
+
+class ApprovedRequest(msgspec.Struct, GuardedRequest, kw_only=True):
+    """Request that has waited for approval and is executed as its maker."""
+
+    services: Services
+    path: str
+    ip: str
+    request_id: str
+    caller: Principal
+    approval: ApprovedCall
+
+    @property
+    def idempotency_key(self) -> str:
+        return self.approval.id
+
+    @property
+    def actor(self) -> Actor:
+        actor = super().actor
         record = {**actor.record, "approval_id": self.approval.id}
         return msgspec.structs.replace(actor, record=record)

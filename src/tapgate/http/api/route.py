@@ -8,7 +8,7 @@ import msgspec
 
 from tapgate.auth.factors import SSO_METHOD, STEP_UP_LIFETIME, build_otp_required_error
 from tapgate.auth.principals import Principal
-from tapgate.http.api.access import Access
+from tapgate.http.api.access import Access, require_field_access
 from tapgate.http.api.idempotency import require_consistent_idempotency_key
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoint
@@ -51,11 +51,12 @@ class GuardedRoute(Route):
         if self._step_up is True and not _is_verified(request, enrolls=self._enrolls):
             raise await _build_step_up_error(request, enrolls=self._enrolls)
         if self._field_access:
-            self._require_field_access(request, _peek_fields(request.body))
+            require_field_access(self._field_access, request.principal, _peek_fields(request.body))
         arguments = self._decode_arguments(request, parameters)
         if self._field_access:
             # Check the decoded body too: its decoder accepts JSON that `_peek_fields` rejects.
-            self._require_field_access(request, msgspec.structs.asdict(arguments["body"]))
+            fields = msgspec.structs.asdict(arguments["body"])
+            require_field_access(self._field_access, request.principal, fields)
         if (
             isinstance(self._step_up, tuple)
             and not _is_verified(request)
@@ -64,12 +65,9 @@ class GuardedRoute(Route):
             raise await _build_step_up_error(request)
         if self.is_report and request.services.report_client is not None:
             return await request.services.report_client.call(request, request.caller)
-        if self.endpoint.guard is not None and request.approval is None:
+        if self.endpoint.guard is not None:
             handle = partial(self._handler, request, **arguments)
             return await request.services.run_guarded(self.endpoint, request, arguments, handle)
-        if self.endpoint.guard is not None and request.approval is not None:
-            proposal = await self.endpoint.guard.describe(request, **arguments)
-            request.approval.require_unchanged(proposal, arguments.get("body"))
         if not self._is_heavy(arguments.get("query")):
             return await self._handler(request, **arguments)
         caller = request.caller
@@ -82,13 +80,6 @@ class GuardedRoute(Route):
             return getattr(query, self._heavy) is not None
         return self._heavy
 
-    def _require_field_access(self, request: RequestContext, fields: Mapping[str, Any]) -> None:
-        for name, access in self._field_access.items():
-            error = None if fields.get(name) is None else access.get_rejection(request.principal)
-            if error is not None:
-                message = f"You don't have permission to set {name}."
-                raise ApiError(error.code, message, details=error.details)
-
 
 def _is_verified(request: RequestContext, *, enrolls: bool = False) -> bool:
     """Return whether the caller needs no verification, or was verified recently.
@@ -97,7 +88,7 @@ def _is_verified(request: RequestContext, *, enrolls: bool = False) -> bool:
     providers cannot ask for the credentials again.
     """
     caller = request.caller
-    if caller is None or not caller.needs_step_up or request.approval is not None:
+    if caller is None or not caller.needs_step_up:
         return True
     times = [caller.factor_at]
     if enrolls and not caller.has_factor:

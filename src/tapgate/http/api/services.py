@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 import msgspec
 
+from tapgate.http.api.guards import collect_guarded_roles
 from tapgate.http.endpoint import Endpoint
 from tapgate.runtime.fair_limit import FairLimit
 from tapgate.runtime.store.transaction import Transaction, open_transaction
@@ -88,8 +89,6 @@ class RequestLog(Protocol):
 RunGuarded: TypeAlias = Callable[
     [Endpoint, Any, Mapping[str, Any], Callable[[], Awaitable[Any]]], Awaitable[Any]
 ]
-#: Takes the request.
-RunApproved: TypeAlias = Callable[[Any], Awaitable[Any]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -114,12 +113,8 @@ class Services:
     request_log: RequestLog
     #: Runs a request that approval rules may hold.
     run_guarded: RunGuarded
-    #: Runs an approved request as its maker. Set by the application.
-    run_approved: RunApproved | None = None
-    #: Roles that may request each guarded operation. Set by the application.
-    guarded_roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    #: Transaction that operations share instead of opening their own.
-    shared_transaction: Transaction | None = None
+    #: Endpoints that approval rules can guard, by operation ID.
+    guarded_endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     #: Counts a new delivery status of a message in the metrics.
     count_message_status: Callable[[str], None] = lambda _status: None
     #: Loaders of the records in events, by resource type.
@@ -137,8 +132,11 @@ class Services:
             return self.replica.database
         return self.database
 
+    @property
+    def guarded_roles(self) -> dict[str, frozenset[str]]:
+        """Roles that may request each guarded operation."""
+        return collect_guarded_roles(self.guarded_endpoints.values())
+
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """Open a database transaction for operations; see `Database.transaction`."""
-        if self.shared_transaction is not None:
-            return nullcontext(self.shared_transaction)
         return open_transaction(self.database, self.clock, self.new_id)

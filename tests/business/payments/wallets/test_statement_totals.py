@@ -24,8 +24,7 @@ from tapgate.core.settings import Settings
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
-from tapgate.server.gateway import create_app
-from tapgate.server.gateway_services import open_services
+from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate_client import ids
 from tapgate_client.ids import IdGenerator
 
@@ -49,7 +48,7 @@ async def services(
     settings: Settings, database_url: str, fake_clock: FakeClock
 ) -> AsyncIterator[Services]:
     settings = settings.replace(timezone=ZONE)
-    async with open_services(settings, database_url, clock=fake_clock) as services:
+    async with open_gateway_services(settings, database_url, clock=fake_clock) as services:
         services.new_id._milliseconds = fake_clock.milliseconds
         async with services.transaction() as tx:
             await insert_defaults(tx, settings.currency, IdGenerator(1023))

@@ -7,7 +7,7 @@ from tapgate.business.compliance.account_rules.model import parse_level, to_reco
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
@@ -23,7 +23,7 @@ endpoints = Endpoints(
 
 
 @endpoints.get("", access=Access(scope="subscribers:read", roles="ACSF", service=True))
-async def get_account_rule(request: RequestContext, kyc_level: str) -> AccountRuleRecord:
+async def get_account_rule(request: GuardedRequest, kyc_level: str) -> AccountRuleRecord:
     """Get the limits of a KYC level.
 
     The limits cover the wallet balance (`max_balance`) and the amount sent per transaction, per day
@@ -39,7 +39,7 @@ async def get_account_rule(request: RequestContext, kyc_level: str) -> AccountRu
 
 
 async def _describe_update(
-    request: RequestContext, kyc_level: str, body: AccountRuleUpdate
+    request: GuardedRequest, kyc_level: str, body: AccountRuleUpdate
 ) -> Proposal:
     return Proposal(
         operations=(Operation.ACCOUNT_RULES,),
@@ -57,7 +57,7 @@ async def _describe_update(
     errors=(Code.CURRENCY_NOT_SUPPORTED,),
 )
 async def update_account_rule(
-    request: RequestContext, tx: Transaction, kyc_level: str, body: AccountRuleUpdate
+    request: GuardedRequest, tx: Transaction, kyc_level: str, body: AccountRuleUpdate
 ) -> AccountRuleRecord:
     """Update the limits of a KYC level.
 

@@ -18,7 +18,7 @@ from tapgate.business.compliance.alerts.requesters import list_requesters, requi
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
@@ -44,13 +44,13 @@ endpoints = Endpoints(
 
 
 async def _to_record(
-    request: RequestContext, reader: Database | Transaction, alert: Alert
+    request: GuardedRequest, reader: Database | Transaction, alert: Alert
 ) -> AlertRecord:
     return to_record(alert, masked=alert.id in await _find_masked(request, reader, [alert]))
 
 
 async def _find_masked(
-    request: RequestContext, reader: Database | Transaction, alerts: Sequence[Alert]
+    request: GuardedRequest, reader: Database | Transaction, alerts: Sequence[Alert]
 ) -> set[int]:
     """Return the IDs of the alerts that concern a subscriber hidden from the caller."""
     subjects = {Subject("alert", alert.public_id): alert.id for alert in alerts}
@@ -144,7 +144,7 @@ async def investigate_alert(
 
 
 async def _describe_resolution(
-    request: RequestContext, id: int, body: Resolution
+    request: GuardedRequest, id: int, body: Resolution
 ) -> Proposal | None:
     database = request.services.database
     alert = await queries.get(database, id)
@@ -168,7 +168,7 @@ async def _describe_resolution(
     guard=Guard(_describe_resolution, Operation.REVIEW_RELEASE, ends_in_ledger=True),
     step_up=("transaction_decision",),
 )
-async def resolve_alert(request: RequestContext, id: AlertId, body: Resolution) -> AlertResponse:
+async def resolve_alert(request: GuardedRequest, id: AlertId, body: Resolution) -> AlertResponse:
     """Resolve an alert.
 
     An alert that holds a transaction for review requires `transaction_decision`. Other alerts do

@@ -7,7 +7,7 @@ from tapgate.business.compliance.rules.model import to_record
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
@@ -21,14 +21,14 @@ endpoints = Endpoints(
 )
 
 
-async def _describe_creation(request: RequestContext, body: NewRule) -> Proposal:
+async def _describe_creation(request: GuardedRequest, body: NewRule) -> Proposal:
     return Proposal(
         operations=(Operation.COMPLIANCE_RULES,), summary=f"Create compliance rule {body.name}"
     )
 
 
 async def _describe_change(
-    request: RequestContext, id: int, body: RuleUpdate | None = None
+    request: GuardedRequest, id: int, body: RuleUpdate | None = None
 ) -> Proposal:
     rule = to_record(
         await queries.get(request.services.database, id), request.services.settings.currency
@@ -49,7 +49,7 @@ async def _describe_change(
     guard=Guard(_describe_creation, Operation.COMPLIANCE_RULES),
     errors=(Code.CURRENCY_NOT_SUPPORTED,),
 )
-async def create_rule(request: RequestContext, tx: Transaction, body: NewRule) -> RuleRecord:
+async def create_rule(request: GuardedRequest, tx: Transaction, body: NewRule) -> RuleRecord:
     """Create a rule.
 
     `subject` selects whose transactions the rule screens: the paying subscriber (`payer`), the
@@ -85,7 +85,7 @@ async def get_rule(request: RequestContext, id: RuleId) -> RuleRecord:
     errors=(Code.CURRENCY_NOT_SUPPORTED,),
 )
 async def update_rule(
-    request: RequestContext, tx: Transaction, id: RuleId, body: RuleUpdate
+    request: GuardedRequest, tx: Transaction, id: RuleId, body: RuleUpdate
 ) -> RuleRecord:
     """Update a rule.
 
@@ -100,7 +100,7 @@ async def update_rule(
 
 
 @endpoints.delete("/{id}", step_up=True, guard=Guard(_describe_change, Operation.COMPLIANCE_RULES))
-async def delete_rule(request: RequestContext, tx: Transaction, id: RuleId) -> None:
+async def delete_rule(request: GuardedRequest, tx: Transaction, id: RuleId) -> None:
     """Delete a rule.
 
     The rule's alerts are kept and retain its ID. Transactions that the rule holds remain under

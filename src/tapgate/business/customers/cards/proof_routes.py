@@ -7,7 +7,7 @@ from tapgate.business.customers.subscribers.restriction import require_subscribe
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.ledger.card_proofs.verifier import DecryptedProof
 from tapgate.runtime.store.transaction import Transaction
@@ -31,12 +31,12 @@ endpoints = Endpoints("Cards", "/api/v1/cards")
 _ADMIN_ACCESS = Access(roles="A")
 
 
-async def _describe_keyset_creation(request: RequestContext, body: NewKeyset) -> Proposal:
+async def _describe_keyset_creation(request: GuardedRequest, body: NewKeyset) -> Proposal:
     return Proposal(operations=(Operation.KEYSETS,), summary=f"Create keyset {body.name}")
 
 
 async def _describe_keyset_retirement(
-    request: RequestContext, id: int, body: KeysetRetirement
+    request: GuardedRequest, id: int, body: KeysetRetirement
 ) -> Proposal:
     keyset = to_record(await keysets.get(request.services.database, id))
     return Proposal(
@@ -54,7 +54,7 @@ async def _describe_keyset_retirement(
     guard=Guard(_describe_keyset_creation, Operation.KEYSETS),
     objects=ObjectAccess.NO_OBJECT,
 )
-async def create_keyset(request: RequestContext, tx: Transaction, body: NewKeyset) -> KeysetRecord:
+async def create_keyset(request: GuardedRequest, tx: Transaction, body: NewKeyset) -> KeysetRecord:
     """Create a keyset.
 
     A keyset has two AES-128 issuer keys for cards with an NTAG 424 DNA chip. The meta read key
@@ -98,7 +98,7 @@ async def get_keyset(request: RequestContext, id: CardKeysetId) -> KeysetRecord:
     objects=ObjectAccess.ANY,
 )
 async def retire_keyset(
-    request: RequestContext, tx: Transaction, id: CardKeysetId, body: KeysetRetirement
+    request: GuardedRequest, tx: Transaction, id: CardKeysetId, body: KeysetRetirement
 ) -> KeysetRecord:
     """Retire a keyset.
 

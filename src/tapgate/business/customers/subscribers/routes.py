@@ -19,7 +19,7 @@ from tapgate.events.notifications.codes import ONE_TIME_CODE_TEMPLATE
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import clock
@@ -69,12 +69,12 @@ _CHANGE_ERRORS = (*_READ_ERRORS, Code.NOT_CLOSABLE)
 _PIN_ERRORS = (*_CHANGE_ERRORS, Code.INVALID_PIN, Code.ACCOUNT_LOCKED)
 
 
-def _to_record(request: RequestContext, subscriber: Subscriber) -> SubscriberRecord:
+def _to_record(request: GuardedRequest, subscriber: Subscriber) -> SubscriberRecord:
     return to_record(subscriber, request.services.clock())
 
 
 async def _to_disclosed_record(
-    request: RequestContext, tx: Transaction, subscriber: Subscriber
+    request: GuardedRequest, tx: Transaction, subscriber: Subscriber
 ) -> DisclosedSubscriber:
     """Return the record of a changed subscriber, who may be hidden from the caller."""
     hidden = await is_hidden(tx, request.caller, tx.now(), subscriber.id)
@@ -164,7 +164,7 @@ async def get_limits(request: RequestContext, id: SubscriberId) -> Limits:
 
 
 async def _describe_update(
-    request: RequestContext, id: int, body: SubscriberUpdate
+    request: GuardedRequest, id: int, body: SubscriberUpdate
 ) -> Proposal | None:
     if body.phone_number is None and body.kyc_level is None:
         return None
@@ -201,7 +201,7 @@ async def _describe_update(
     errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
 )
 async def update_subscriber(
-    request: RequestContext, tx: Transaction, id: SubscriberId, body: SubscriberUpdate
+    request: GuardedRequest, tx: Transaction, id: SubscriberId, body: SubscriberUpdate
 ) -> DisclosedSubscriber:
     """Update a subscriber.
 

@@ -9,7 +9,7 @@ from tapgate.business.payments.transactions.money_requests import decode_id
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
@@ -27,7 +27,7 @@ def _to_record(key: SigningKey) -> SigningKeyRecord:
     return build_record(SigningKeyRecord, key, api_key_id=ids.encode(ids.KEY, key.id))
 
 
-async def _describe_key(request: RequestContext, id: int, body: NewSigningKey) -> Proposal:
+async def _describe_key(request: GuardedRequest, id: int, body: NewSigningKey) -> Proposal:
     processor = await queries.get(request.services.database, id)
     return Proposal(
         operations=(Operation.MERCHANT_KEYS,),
@@ -45,7 +45,7 @@ async def _describe_key(request: RequestContext, id: int, body: NewSigningKey) -
     objects=ObjectAccess.PARENT_IN_PATH,
 )
 async def create_signing_key(
-    request: RequestContext, tx: Transaction, id: ProcessorId, body: NewSigningKey
+    request: GuardedRequest, tx: Transaction, id: ProcessorId, body: NewSigningKey
 ) -> SigningKeyCreated:
     """Create an additional signing key.
 

@@ -15,7 +15,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.api.transitions import Transition
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
@@ -44,7 +44,7 @@ _READ_ACCESS = Access(scope="payments:read", roles="ACSF")
 _STATUS_ACCESS = Access(roles="AC")
 
 
-async def _describe_creation(request: RequestContext, body: NewProcessor) -> Proposal:
+async def _describe_creation(request: GuardedRequest, body: NewProcessor) -> Proposal:
     return Proposal(
         operations=(Operation.MERCHANT_KEYS,), summary=f"Create merchant {body.name} with its key"
     )
@@ -59,7 +59,7 @@ async def _describe_creation(request: RequestContext, body: NewProcessor) -> Pro
     objects=ObjectAccess.NO_OBJECT,
 )
 async def create_processor(
-    request: RequestContext, tx: Transaction, body: NewProcessor
+    request: GuardedRequest, tx: Transaction, body: NewProcessor
 ) -> ProcessorCreated:
     """Create a processor with its first signing key.
 
@@ -148,7 +148,7 @@ async def _change_status(
     )
 
 
-async def _describe_transfer(request: RequestContext, id: str, body: ProcessorTransfer) -> Proposal:
+async def _describe_transfer(request: GuardedRequest, id: str, body: ProcessorTransfer) -> Proposal:
     processor = await queries.get(request.services.database, decode_id(ids.PROCESSOR, id))
     amount = to_minor_units(request, body.amount)
     formatted = format_amount(request, amount)
@@ -179,7 +179,7 @@ async def _describe_transfer(request: RequestContext, id: str, body: ProcessorTr
     objects=ObjectAccess.UNRESTRICTED,
 )
 async def transfer_from_processor(
-    request: RequestContext, id: str, body: ProcessorTransfer
+    request: GuardedRequest, id: str, body: ProcessorTransfer
 ) -> Reply[ProcessorTransferReceipt]:
     """Transfer money from a processor's settlement account to a subscriber."""
     await require_customer_access(request, body.subscriber_id)

@@ -14,7 +14,7 @@ from tapgate.business.payments.fees.queries import COMMISSION_RULES, FEE_RULES
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
@@ -28,14 +28,14 @@ commission_endpoints = Endpoints(
 
 
 @fee_endpoints.get("", access=Access(roles="AF"))
-async def get_fee_rules(request: RequestContext) -> FeeRules:
+async def get_fee_rules(request: GuardedRequest) -> FeeRules:
     """Get the fee rules."""
     tiers = await FEE_RULES.list_rows(request.services.database)
     return to_fee_rules(tiers, request.services.settings.currency)
 
 
 async def _describe_fee_rules(
-    request: RequestContext, body: FeeRules, type: str | None = None
+    request: GuardedRequest, body: FeeRules, type: str | None = None
 ) -> Proposal:
     if type is not None:
         require_single_type(body, type)
@@ -55,7 +55,7 @@ async def _describe_fee_rules(
     step_up=True,
     guard=Guard(_describe_fee_rules, Operation.FEE_RULES),
 )
-async def replace_fee_rules(request: RequestContext, tx: Transaction, body: FeeRules) -> FeeRules:
+async def replace_fee_rules(request: GuardedRequest, tx: Transaction, body: FeeRules) -> FeeRules:
     """Replace all fee rules.
 
     The body has the same format as the response. Each rule is a fee tier. The tiers of a type are
@@ -75,7 +75,7 @@ async def replace_fee_rules(request: RequestContext, tx: Transaction, body: FeeR
     errors=(Code.RULE_NOT_FOUND,),
 )
 async def replace_fee_rules_of_type(
-    request: RequestContext, tx: Transaction, type: str, body: FeeRules
+    request: GuardedRequest, tx: Transaction, type: str, body: FeeRules
 ) -> FeeRules:
     """Replace the fee rules of one transaction type.
 
@@ -87,7 +87,7 @@ async def replace_fee_rules_of_type(
 
 
 async def _replace_fee_rules(
-    request: RequestContext, tx: Transaction, body: FeeRules, kind: str | None = None
+    request: GuardedRequest, tx: Transaction, body: FeeRules, kind: str | None = None
 ) -> FeeRules:
     services, currency = request.services, request.services.settings.currency
     tiers = parse_fee_rules(body, currency)
@@ -103,13 +103,13 @@ async def _replace_fee_rules(
 
 
 @commission_endpoints.get("", access=Access(roles="AF"))
-async def get_commission_rules(request: RequestContext) -> CommissionRules:
+async def get_commission_rules(request: GuardedRequest) -> CommissionRules:
     """Get the commission rules."""
     rates = await COMMISSION_RULES.list_rows(request.services.database)
     return to_commission_rules(rates, request.services.settings.currency)
 
 
-async def _describe_commission_rules(request: RequestContext, body: CommissionRules) -> Proposal:
+async def _describe_commission_rules(request: GuardedRequest, body: CommissionRules) -> Proposal:
     parse_commission_rules(body, request.services.settings.currency)
     return Proposal(
         operations=(Operation.COMMISSION_RULES,),
@@ -125,7 +125,7 @@ async def _describe_commission_rules(request: RequestContext, body: CommissionRu
     guard=Guard(_describe_commission_rules, Operation.COMMISSION_RULES),
 )
 async def replace_commission_rules(
-    request: RequestContext, tx: Transaction, body: CommissionRules
+    request: GuardedRequest, tx: Transaction, body: CommissionRules
 ) -> CommissionRules:
     """Replace the commission rules.
 

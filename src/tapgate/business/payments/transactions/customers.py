@@ -2,7 +2,7 @@
 
 from tapgate.business.customers.subscribers.restriction import require_subscriber_access
 from tapgate.business.payments.transactions.money_requests import decode_id
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest
 from tapgate.ledger import commands
 from tapgate.ledger.commands import Party
 from tapgate_client import ids
@@ -16,7 +16,7 @@ def build_customer_party(body: CustomerMoneyRequest) -> Party:
 
 
 async def require_customer_access(
-    request: RequestContext, subscriber_id: str | None, card_serial: str | None = None
+    request: GuardedRequest, subscriber_id: str | None, card_serial: str | None = None
 ) -> None:
     """Require access to the subscriber of a request that carries no subscriber PIN.
 

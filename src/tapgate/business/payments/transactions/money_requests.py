@@ -20,7 +20,7 @@ from tapgate.auth.disclosure import (
     is_hidden,
 )
 from tapgate.auth.principals import Principal
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest
 from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
 from tapgate.ledger.commands import PIN_POLICIES, Command, Outcome, Party, PinPolicy
@@ -103,7 +103,7 @@ class MoneyResult:
         return Reply(receipt, headers=_REPLAYED_HEADERS if self._replayed else {})
 
 
-async def submit_request(request: RequestContext, command: Command) -> MoneyResult:
+async def submit_request(request: GuardedRequest, command: Command) -> MoneyResult:
     """Submit a command, or raise its decline or rejection as an ApiError.
 
     A replay returns the original result. A subscriber who pays is not checked here: a caller
@@ -138,7 +138,7 @@ async def submit_request(request: RequestContext, command: Command) -> MoneyResu
     return MoneyResult(outcome, services.settings.currency)
 
 
-async def _submit_for_disclosure(request: RequestContext, command: Command) -> Outcome:
+async def _submit_for_disclosure(request: GuardedRequest, command: Command) -> Outcome:
     """Submit a command, and return the outcome without payee data that the caller may not see."""
     services, caller = request.services, request.caller
     if caller is not None and caller.kind == "admin":
@@ -154,7 +154,7 @@ async def _submit_for_disclosure(request: RequestContext, command: Command) -> O
     return _redact_payee(outcome) if is_payee_hidden else outcome
 
 
-async def _is_payee_hidden(request: RequestContext, caller: Audience, payee: Party) -> bool:
+async def _is_payee_hidden(request: GuardedRequest, caller: Audience, payee: Party) -> bool:
     """Return whether the payee is a restricted subscriber to whom an admin has no access."""
     database, now = request.services.database, request.services.clock()
     match payee:
@@ -198,12 +198,12 @@ def decode_id(prefix: str, public_id: str | None) -> int:
     return 0 if public_id is None else ids.decode(prefix, public_id) or 0
 
 
-def to_minor_units(request: RequestContext, amount: str) -> int:
+def to_minor_units(request: GuardedRequest, amount: str) -> int:
     """Convert an amount from a validated request body to minor units."""
     return money.parse(amount, request.services.settings.currency)
 
 
-def format_amount(request: RequestContext, amount: int) -> str:
+def format_amount(request: GuardedRequest, amount: int) -> str:
     """Format an amount in minor units for people."""
     return money.format_money(amount, request.services.settings.currency)
 

@@ -18,7 +18,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party
@@ -120,7 +120,7 @@ async def _resolve_recipient(request: RequestContext, body: P2pTransferRequest) 
     )
 
 
-async def _describe_transfer(request: RequestContext, body: TransferRequest) -> Proposal | None:
+async def _describe_transfer(request: GuardedRequest, body: TransferRequest) -> Proposal | None:
     if request.principal.kind == "api_key":
         return None  # only between wallets, and the payer authorizes it with the PIN
     sides = await balance.describe_accounts(
@@ -168,7 +168,7 @@ async def _describe_transfer(request: RequestContext, body: TransferRequest) -> 
     ),
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN | ObjectAccess.SUBSCRIBER_WALLETS,
 )
-async def transfer_funds(request: RequestContext, body: TransferRequest) -> Reply[TransferReceipt]:
+async def transfer_funds(request: GuardedRequest, body: TransferRequest) -> Reply[TransferReceipt]:
     """Move money from one account to another.
 
     An API key can transfer only between subscribers' accounts and must send the sender's PIN. A

@@ -8,7 +8,7 @@ from tapgate.business.staff.api_keys import model, operations
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
@@ -30,24 +30,24 @@ endpoints = Endpoints(
 )
 
 
-async def _describe_creation(request: RequestContext, body: NewApiKey) -> Proposal | None:
+async def _describe_creation(request: GuardedRequest, body: NewApiKey) -> Proposal | None:
     if Scope.PAYMENTS_WRITE not in body.scopes:
         return None
     return Proposal(operations=(Operation.API_KEYS,), summary=f"Create API key {body.name}")
 
 
 async def _describe_update(
-    request: RequestContext, id: int, body: ApiKeyChanges
+    request: GuardedRequest, id: int, body: ApiKeyChanges
 ) -> Proposal | None:
     return await _describe_change(request, id, "Change", body.scopes or ())
 
 
-async def _describe_rotation(request: RequestContext, id: int, body: Rotation) -> Proposal | None:
+async def _describe_rotation(request: GuardedRequest, id: int, body: Rotation) -> Proposal | None:
     return await _describe_change(request, id, "Rotate", ())
 
 
 async def _describe_change(
-    request: RequestContext, id: int, verb: str, new_scopes: Collection[str]
+    request: GuardedRequest, id: int, verb: str, new_scopes: Collection[str]
 ) -> Proposal | None:
     """Describe a change of a key that can pay, before or after the change."""
     services = request.services
@@ -70,7 +70,7 @@ async def _describe_change(
     objects=ObjectAccess.NO_OBJECT,
 )
 async def create_api_key(
-    request: RequestContext, tx: Transaction, body: NewApiKey
+    request: GuardedRequest, tx: Transaction, body: NewApiKey
 ) -> ApiKeyWithSecret:
     """Create an API key.
 
@@ -117,7 +117,7 @@ async def get_api_key(request: RequestContext, id: ApiKeyId) -> ApiKeyRecord:
 
 @endpoints.put("/{id}", step_up=True, guard=Guard(_describe_update, Operation.API_KEYS))
 async def update_api_key(
-    request: RequestContext, tx: Transaction, id: ApiKeyId, body: ApiKeyChanges
+    request: GuardedRequest, tx: Transaction, id: ApiKeyId, body: ApiKeyChanges
 ) -> ApiKeyRecord:
     """Update an API key.
 
@@ -134,7 +134,7 @@ async def update_api_key(
 
 @endpoints.post("/{id}/rotate", step_up=True, guard=Guard(_describe_rotation, Operation.API_KEYS))
 async def rotate_api_key(
-    request: RequestContext, tx: Transaction, id: ApiKeyId, body: Rotation
+    request: GuardedRequest, tx: Transaction, id: ApiKeyId, body: Rotation
 ) -> ApiKeyWithSecret:
     """Rotate an API key.
 

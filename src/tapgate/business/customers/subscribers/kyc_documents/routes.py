@@ -12,7 +12,7 @@ from tapgate.business.customers.subscribers.model import to_record as to_subscri
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, MEBIBYTE, Endpoints, Reply
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
@@ -118,7 +118,7 @@ async def get_kyc_document_image(
 
 
 async def _describe_decision(
-    request: RequestContext, id: int, body: KycDecisionRequest
+    request: GuardedRequest, id: int, body: KycDecisionRequest
 ) -> Proposal | None:
     services = request.services
     subscriber = await subscribers.get_accessible(
@@ -149,7 +149,7 @@ async def _describe_decision(
     ),
 )
 async def decide_kyc(
-    request: RequestContext, tx: Transaction, id: SubscriberId, body: KycDecisionRequest
+    request: GuardedRequest, tx: Transaction, id: SubscriberId, body: KycDecisionRequest
 ) -> SubscriberResponse:
     """Decide on the KYC documents of a subscriber.
 

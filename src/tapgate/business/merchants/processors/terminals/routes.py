@@ -7,7 +7,7 @@ from tapgate.business.payments.transactions.money_requests import decode_id
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.api.transitions import Transition
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
@@ -28,7 +28,7 @@ from tapgate_client.schemas.records import ProcessorId
 endpoints = Endpoints("Processors", "/api/v1/processors/{id}/terminals", access=Access(roles="A"))
 
 
-async def _describe_terminal(request: RequestContext, id: int, body: NewTerminal) -> Proposal:
+async def _describe_terminal(request: GuardedRequest, id: int, body: NewTerminal) -> Proposal:
     processor = await processors.get(request.services.database, id)
     return Proposal(
         operations=(Operation.MERCHANT_KEYS,),
@@ -45,7 +45,7 @@ async def _describe_terminal(request: RequestContext, id: int, body: NewTerminal
     objects=ObjectAccess.ANY,
 )
 async def add_terminal(
-    request: RequestContext, tx: Transaction, id: ProcessorId, body: NewTerminal
+    request: GuardedRequest, tx: Transaction, id: ProcessorId, body: NewTerminal
 ) -> TerminalAdded:
     """Add a terminal with its own signing key.
 
