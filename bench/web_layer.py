@@ -91,7 +91,7 @@ def create_app(folder: Path) -> App:
         database=unused,
         queue_database=unused,
         rejection_log=unused,
-        request_log=RequestLog(app_settings, unused, IdGenerator(2)),
+        request_log=RequestLog(app_settings, unused, IdGenerator(2), lambda _count: None),
         run_guarded=unused,
         signals=unused,
         vault=unused,

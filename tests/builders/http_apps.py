@@ -28,6 +28,7 @@ from tapgate.http.api.latency_samples import LatencySamples
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.api.services import RejectedRequest, Services
 from tapgate.http.endpoint import Endpoints, Reply
+from tapgate.http.metrics import EventCounters
 from tapgate.http.throttle import Throttle
 from tapgate.runtime import logs
 from tapgate.runtime.health import HealthMonitor
@@ -370,6 +371,7 @@ def build_services(
     unused: Any = None
     ledger = ledger or FakeLedger()
     health = HealthMonitor(gateway_settings, ledger.get_server_status)
+    counters = EventCounters()
     return Services(
         settings=gateway_settings,
         database=unused,
@@ -388,7 +390,10 @@ def build_services(
         run_guarded=unused,
         latency_samples=LatencySamples(get_shared_folder(gateway_settings.data_dir)),
         rejection_log=rejection_log or FakeRejectionLog(),
-        request_log=RequestLog(gateway_settings, unused, IdGenerator(2)),
+        request_log=RequestLog(
+            gateway_settings, unused, IdGenerator(2), counters.count_dropped_logs
+        ),
+        event_counters=counters,
     )
 
 

@@ -62,13 +62,38 @@ class MetricSource(Collector, Protocol):
 _AUTH_FAILURE_INDEXES = {kind: index for index, kind in enumerate(AuthFailure)}
 
 
+class EventCounters:
+    """Counts of events that happen outside the application."""
+
+    def __init__(self) -> None:
+        self.messages = Counter(
+            "tapgate_message_statuses",
+            "Messages by delivery status",
+            ["status"],
+            [(status,) for status in MESSAGE_STATUSES],
+        )
+        self.dropped_logs = Counter(
+            "tapgate_request_logs_dropped", "Requests that were not written to the request log"
+        )
+
+    def count_message_status(self, status: str) -> None:
+        """Count a message that reached this delivery status."""
+        self.messages.add(MESSAGE_STATUSES.index(status))
+
+    def count_dropped_logs(self, count: int) -> None:
+        self.dropped_logs.add(0, count)
+
+
 class Metrics:
     """Request counts and durations per endpoint or site, and counts of other events.
 
     Each of `rows` is the method and path template of an endpoint, or the path prefix of a site.
     """
 
-    def __init__(self, folder: Path, rows: Sequence[tuple[str, str]]) -> None:
+    def __init__(
+        self, folder: Path, rows: Sequence[tuple[str, str]], events: EventCounters | None = None
+    ) -> None:
+        events = events or EventCounters()
         self._rows = [*rows, ("", "unmatched")]
         self._requests = Counter(
             "tapgate_http_requests",
@@ -84,27 +109,18 @@ class Metrics:
             ["method", "endpoint"],
             self._rows,
         )
-        self._messages = Counter(
-            "tapgate_message_statuses",
-            "Messages by delivery status",
-            ["status"],
-            [(status,) for status in MESSAGE_STATUSES],
-        )
         self._auth_failures = Counter(
             "tapgate_auth_failures",
             "Requests with a wrong or missing credential or PIN",
             ["kind"],
             [(kind,) for kind in AuthFailure],
         )
-        self._dropped_logs = Counter(
-            "tapgate_request_logs_dropped", "Requests that were not written to the request log"
-        )
         families = [
             self._requests,
             self._durations,
-            self._messages,
+            events.messages,
             self._auth_failures,
-            self._dropped_logs,
+            events.dropped_logs,
         ]
         self._shared = SharedMetrics(folder / "metrics", families)
         self._collectors: list[Collector] = [self._shared]
@@ -126,15 +142,8 @@ class Metrics:
         )
         self._durations.observe(seconds, row)
 
-    def count_message_status(self, status: str) -> None:
-        """Count a message that reached this delivery status."""
-        self._messages.add(MESSAGE_STATUSES.index(status))
-
     def count_auth_failure(self, kind: AuthFailure) -> None:
         self._auth_failures.add(_AUTH_FAILURE_INDEXES[kind])
-
-    def count_dropped_logs(self, count: int) -> None:
-        self._dropped_logs.add(0, count)
 
     async def scrape(self) -> bytes:
         """Return all metrics, at most a second old, in the Prometheus text format."""

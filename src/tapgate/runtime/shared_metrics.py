@@ -58,11 +58,12 @@ class Family(ABC):
         self.name, self._text, self._labels = name, text, labels
         self._series, self._variants = series, variants
         self.size = self.cells_per_series * len(series) * max(1, len(variants))
-        self._cells: memoryview[float]
-        self._start: int
+        # Not yet in a file: numbers are kept, but not reported.
+        self._cells = memoryview(bytearray(8 * self.size)).cast("d")
+        self._start = 0
 
     def bind(self, cells: "memoryview[float]", start: int) -> None:
-        """Store the family's numbers in these cells."""
+        """Store the family's numbers in these cells from now on."""
         self._cells, self._start = cells, start
 
     @property

@@ -64,7 +64,6 @@ from tapgate.events.webhooks.worker import WebhookWorker
 from tapgate.http import worker
 from tapgate.http.api.app import App, Site
 from tapgate.http.api.openapi import render_openapi_document
-from tapgate.http.api.report_calls import ReportClient
 from tapgate.http.api.report_server import ReportServer
 from tapgate.http.api.services import Services
 from tapgate.http.api.system import build_system_endpoints
@@ -185,12 +184,15 @@ async def main(create: Callable[[Services], App] = create_app) -> None:
             await ReportServer(create(opened), opened).run()
         return
     async with (
-        open_gateway_services(settings, settings.database_url, is_worker=True) as services,
+        open_gateway_services(
+            settings,
+            settings.database_url,
+            is_worker=True,
+            report_socket=os.environ.get(REPORT_SOCKET_VARIABLE) or None,
+        ) as services,
         services.nodes.remove_on_exit(),
         _start_background_tasks(services),
     ):
-        if path := os.environ.get(REPORT_SOCKET_VARIABLE):
-            services.report_client = ReportClient(path)
         await worker.serve(
             create(services),
             ConnectionLimit(settings),

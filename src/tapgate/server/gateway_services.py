@@ -18,8 +18,10 @@ from tapgate.core.vault import Vault
 from tapgate.events.audit.rejections import RejectionLog
 from tapgate.events.notifications.receipts import KINDS_BY_SETTING
 from tapgate.http.api.latency_samples import LatencySamples
-from tapgate.http.api.services import Services
+from tapgate.http.api.report_calls import ReportClient
+from tapgate.http.api.services import Services, create_heavy_read_limit
 from tapgate.http.endpoint import Endpoint
+from tapgate.http.metrics import EventCounters
 from tapgate.http.throttle import Throttle
 from tapgate.ledger.card_proofs.verifier import ProofVerifier
 from tapgate.ledger.chart import REFUND
@@ -52,6 +54,7 @@ async def open_services(
     clock: Clock = system_clock,
     is_worker: bool = False,
     is_report_worker: bool = False,
+    report_socket: str | None = None,
 ) -> AsyncIterator[Services]:
     """Start the services shared by all requests of a process, and stop them on exit.
 
@@ -85,9 +88,13 @@ async def open_services(
             settings=settings, database=database, signals=signals, vault=vault, clock=clock,
             new_id=new_id,
         )  # fmt: skip
-        rejection_log, request_log = _open_logs(
-            stack, settings, database, queue_database, clock, new_id
+        event_counters = EventCounters()
+        rejection_log = RejectionLog(partial(open_transaction, database, clock, new_id), clock)
+        stack.push_async_callback(rejection_log.stop)
+        request_log = RequestLog(
+            settings, queue_database, new_id, event_counters.count_dropped_logs
         )
+        stack.push_async_callback(request_log.stop)
         yield Services(
             settings=settings,
             database=database,
@@ -114,6 +121,9 @@ async def open_services(
             },
             metric_sources=[] if is_report_worker else await stack.enter_async_context(metrics),
             event_record_loaders=EVENT_RECORD_LOADERS,
+            event_counters=event_counters,
+            heavy_read_limit=create_heavy_read_limit(is_report_worker=is_report_worker),
+            report_client=None if report_socket is None else ReportClient(report_socket),
             replica=await _open_replica(stack, settings),
         )
 
@@ -161,21 +171,6 @@ def _open_throttle(stack: AsyncExitStack, settings: Settings) -> Throttle:
     throttle = Throttle(settings)
     stack.push_async_callback(throttle.close)
     return throttle
-
-
-def _open_logs(
-    stack: AsyncExitStack,
-    settings: Settings,
-    database: Database,
-    queue_database: Database,
-    clock: Clock,
-    new_id: ids.IdGenerator,
-) -> tuple[RejectionLog, RequestLog]:
-    rejection_log = RejectionLog(partial(open_transaction, database, clock, new_id), clock)
-    stack.push_async_callback(rejection_log.stop)
-    request_log = RequestLog(settings, queue_database, new_id)
-    stack.push_async_callback(request_log.stop)
-    return rejection_log, request_log
 
 
 async def _open_replica(stack: AsyncExitStack, settings: Settings) -> Replica | None:

@@ -45,7 +45,7 @@ async def report_message_statuses(
     async with request.services.transaction() as tx:
         changed = await _store_reports(tx, body.data)
     for status in changed:
-        request.services.count_message_status(status)
+        request.services.event_counters.count_message_status(status)
     return ReportStatusesResponse(updated=len(changed))
 
 

@@ -120,12 +120,11 @@ class App(WebApp[RequestContext, GuardedRoute]):
                 *((endpoint.method, endpoint.path) for endpoint in self._endpoints),
                 *(("", label.name) for _, label in self._sites),
             ],
+            services.event_counters,
         )
         self.metrics.add_collector(HealthMetrics(services.health, services.nodes))
         for source in services.metric_sources:
             self.metrics.add_source(source)
-        services.count_message_status = self.metrics.count_message_status
-        services.request_log.count_dropped = self.metrics.count_dropped_logs
 
     @staticmethod
     def render_error(error: ApiError) -> Response:

@@ -13,7 +13,7 @@ import structlog
 from tapgate.http.api.app import App
 from tapgate.http.api.report_calls import CHUNK_BYTES, ReportCall, ReportResult
 from tapgate.http.api.request_context import RequestContext
-from tapgate.http.api.services import Services, create_heavy_read_limit
+from tapgate.http.api.services import Services
 from tapgate.http.app import log_failure
 from tapgate.http.endpoint import Reply
 from tapgate.http.responses import encode_json
@@ -30,8 +30,6 @@ _log = structlog.get_logger()
 
 #: Calls that a worker runs, queues and sends. With the size of the largest file, it bounds memory.
 _MAX_CALLS: Final = 32
-#: How long a call waits for a slot. Unlike in a gateway worker, waiting reports delay no payment.
-_SLOT_TIMEOUT_SECONDS: Final = 30.0
 #: Report workers get CPU time that gateway workers and PostgreSQL do not use.
 _NICENESS: Final = 10
 _ACCEPT_RETRY_SECONDS: Final = 0.1
@@ -43,7 +41,6 @@ class ReportServer:
     def __init__(self, app: App, services: Services) -> None:
         self._app = app
         self._services = services
-        services.heavy_read_limit = create_heavy_read_limit(timeout=_SLOT_TIMEOUT_SECONDS)
         self._free_slots = asyncio.Semaphore(_MAX_CALLS)
         self._calls: set[asyncio.Task[None]] = set()
 

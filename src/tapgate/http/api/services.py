@@ -11,6 +11,7 @@ import msgspec
 
 from tapgate.http.api.guards import collect_guarded_roles
 from tapgate.http.endpoint import Endpoint
+from tapgate.http.metrics import EventCounters
 from tapgate.runtime.fair_limit import FairLimit
 from tapgate.runtime.store.transaction import Transaction, open_transaction
 from tapgate_client.schemas.audit import AuditResult
@@ -36,11 +37,12 @@ if TYPE_CHECKING:
     from tapgate_client.ids import IdGenerator
 
 
-def create_heavy_read_limit(*, timeout: float = 2.0) -> FairLimit:
+def create_heavy_read_limit(*, is_report_worker: bool = False) -> FairLimit:
     """Return the concurrency limit for expensive reads.
 
     It has fewer slots than the connection pool has connections, and a single caller can use only
-    half of the slots.
+    half of the slots. Reports that wait in a report worker delay no payment, unlike in a gateway
+    worker.
     """
     return FairLimit(
         "Too many large requests are in progress. Try again shortly.",
@@ -48,7 +50,7 @@ def create_heavy_read_limit(*, timeout: float = 2.0) -> FairLimit:
         slots_per_group=2,
         queue=32,
         queue_per_group=8,
-        timeout=timeout,
+        timeout=30.0 if is_report_worker else 2.0,
     )
 
 
@@ -71,8 +73,6 @@ class RejectionLog(Protocol):
 
 
 class RequestLog(Protocol):
-    count_dropped: Callable[[int], None]
-
     def add(
         self, context: Any, endpoint: Endpoint, status: int, seconds: float, response_body: bytes
     ) -> None:
@@ -115,8 +115,7 @@ class Services:
     run_guarded: RunGuarded
     #: Endpoints that approval rules can guard, by operation ID.
     guarded_endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
-    #: Counts a new delivery status of a message in the metrics.
-    count_message_status: Callable[[str], None] = lambda _status: None
+    event_counters: EventCounters = field(default_factory=EventCounters)
     #: Loaders of the records in events, by resource type.
     event_record_loaders: Mapping[str, Any] = field(default_factory=dict)
     #: Metrics besides those of requests.

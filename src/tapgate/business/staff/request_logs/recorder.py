@@ -61,9 +61,15 @@ class _ErrorBody(msgspec.Struct):
 
 
 class RequestLog:
-    """Request log of one process. `count_dropped` is set by the application."""
+    """Request log of one process. Requests that are not written are reported to `count_dropped`."""
 
-    def __init__(self, settings: Settings, database: Database, new_id: IdGenerator) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        new_id: IdGenerator,
+        count_dropped: Callable[[int], None],
+    ) -> None:
         self._is_enabled = settings.request_log_days > 0
         self._has_bodies = settings.request_log_bodies
         self._database = database
@@ -71,7 +77,7 @@ class RequestLog:
         self._failed: list[_PendingRequest] = []
         self._succeeded: list[_PendingRequest] = []
         self._flush_lock = asyncio.Lock()
-        self.count_dropped: Callable[[int], None] = lambda _count: None
+        self._count_dropped = count_dropped
 
     def add(
         self,
@@ -87,7 +93,7 @@ class RequestLog:
             return
         pending = self._succeeded if status < 400 else self._failed
         if len(pending) >= MAX_PENDING:
-            self.count_dropped(1)
+            self._count_dropped(1)
             return
         is_kept = self._has_bodies and len(response_body) <= MAX_BODY_BYTES
         pending.append(
@@ -126,7 +132,7 @@ class RequestLog:
             except ApiError:
                 raise
             except BaseException:
-                self.count_dropped(len(batch))
+                self._count_dropped(len(batch))
                 self._remove(failed, succeeded)
                 raise
             self._remove(failed, succeeded)
