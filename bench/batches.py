@@ -2,7 +2,7 @@
 
     python -m bench.batches
 
-Prints for each batch size how long the phases of a batch take, how long the row of the merchant's
+Prints for each batch size how long each batch phase takes, how long the row of the merchant's
 account is locked at most, and the CPU time of PostgreSQL, WAL and network traffic per
 payment. The ledger runs in this process, without HTTP. Phases are averaged over the fastest quarter
 of batches, so other load on the machine has little effect.
@@ -136,7 +136,7 @@ class Bench(NamedTuple):
         return f"| {' | '.join(cells)} |"
 
     async def _measure_traffic(self, size: int) -> tuple[float, float, int]:
-        """Return the bytes sent and received per payment, and the round trips of the batch."""
+        """Return the bytes sent and received per payment, and the round trips per batch."""
         await _submit(self.relayed_services, self.source.build(size))  # prepares the statements
         traffic = self.traffic
         before = traffic.sent, traffic.received, traffic.round_trips

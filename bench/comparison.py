@@ -1,7 +1,7 @@
-"""Comparison of installations with different settings.
+"""Compares installations with different settings.
 
 The installations run side by side and their phases alternate, so other load on the machine affects
-all of them. The ratios of a round are more reliable than the values.
+all of them. Ratios within a round are more reliable than the values.
 """
 
 import argparse

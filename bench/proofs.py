@@ -1,11 +1,11 @@
-"""Benchmark of the CPU time that the proof of a card adds to a payment.
+"""Benchmark for the CPU time that a card proof adds to a payment.
 
     python -m bench.proofs
 
 Payments with and without proofs alternate in parts of a fraction of a second, so other load on the
 machine affects both. The results are medians of all pairs of parts. As many cards pay with proofs
 as without, and the worker has seen all of them before. Payments without a PIN update their card in
-any case. Those with a PIN update it only to store the counter of a tap.
+any case. Those with a PIN update it only to store the tap counter.
 """
 
 import argparse
@@ -99,7 +99,7 @@ class ProofBenchmark:
                     in_flight += _send_next(self._connections[descriptor], unsent) - 1
 
     def _read_cpu_nanoseconds(self) -> tuple[int, int]:
-        """Return the CPU time of the workers and of PostgreSQL."""
+        """Return the CPU time that workers and PostgreSQL used."""
         return (
             sum(map(_read_cpu_nanoseconds, self._installation.workers)),
             sum(map(_read_cpu_nanoseconds, self._installation.postgres_processes)),

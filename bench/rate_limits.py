@@ -1,4 +1,4 @@
-"""Benchmark of payments with and without rate limits that are shared between nodes.
+"""Payment benchmark with and without rate limits that nodes share.
 
     python -m bench.rate_limits
 

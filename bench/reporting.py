@@ -1,4 +1,4 @@
-"""Benchmark of the overview endpoint: latency with many and with few transactions.
+"""Overview endpoint benchmark: latency with many and with few transactions.
 
 Two databases on one server differ only in the number of transactions in the last 30 days. The
 endpoint is called in-process, alternately for each database, so other load affects both.
@@ -76,7 +76,7 @@ T = TypeVar("T")
 
 
 class OverviewRequest:
-    """Request of the overview by an admin."""
+    """Overview request by an admin."""
 
     method = "GET"
     path = "/api/v1/overview"

@@ -1,11 +1,11 @@
-"""Benchmark of payments beside reports, with and without report workers.
+"""Payment benchmark beside reports, with and without report workers.
 
     python -m bench.reports
 
 Payments arrive at a fixed rate at a gateway with one worker. Phases without reports alternate with
 phases in which clients download four exports and eight statements at a time, so other load on the
 machine affects both. Run it on an idle machine with more than two cores for absolute latencies;
-the CPU time of the gateway worker is meaningful on any machine.
+the gateway worker's CPU time is meaningful on any machine.
 """
 
 import argparse
@@ -45,7 +45,7 @@ _CARDS = 200
 _HISTORY = 50_000
 _CONNECTIONS = 32
 
-#: A history of transfers from the wallets for which statements are created.
+#: Transfer history in the wallets for which statements are created.
 _INSERT_HISTORY = """
     INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency, from_account,
                               to_account, created_at, completed_at)
@@ -61,7 +61,7 @@ _INSERT_ENTRIES = """
 
 class Phase(NamedTuple):
     latencies: list[float]
-    gateway_seconds: float  # CPU time of the gateway worker
+    gateway_seconds: float  # CPU time that the gateway worker used
     seconds: float
     reports: str  # number of responses by status
 
@@ -117,7 +117,7 @@ def read_reports(target: Target) -> None:
 
 
 class Payments:
-    """Sends payments at a fixed rate on a pool of connections."""
+    """Sends payments at a fixed rate on a connection pool."""
 
     def __init__(self, installation: Installation, data: dataset.Dataset, rate: int) -> None:
         self._port = installation.port

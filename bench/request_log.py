@@ -1,4 +1,4 @@
-"""Benchmark of payments with and without the request log.
+"""Payment benchmark with and without the request log.
 
 python -m bench.request_log
 """

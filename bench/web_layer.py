@@ -1,4 +1,4 @@
-"""Benchmark of the edge: CPU time per request of an endpoint that does nothing.
+"""Edge benchmark: CPU time per request to an endpoint that does nothing.
 
 Authentication is faked. The time is measured with and without the HTTP server.
 
@@ -137,7 +137,7 @@ class CompleteRequest:
 
 
 async def measure_app(app: App) -> float:
-    """Return the CPU seconds per request of the application alone, without the HTTP server."""
+    """Return the CPU seconds per request in the application, without the HTTP server."""
     request = CompleteRequest()
     started = time.process_time()
     for _ in range(APP_REQUESTS):
@@ -148,7 +148,7 @@ async def measure_app(app: App) -> float:
 
 
 def run_server(folder: Path, pipe: Connection) -> None:
-    """Run a server that reports its port and, at the end, the CPU time of the measured load."""
+    """Run a server that reports its port and, at the end, the CPU time that the load needed."""
 
     async def run() -> None:
         config = uvicorn.Config(
@@ -202,7 +202,7 @@ async def send_load(port: int, requests: int) -> None:
 
 
 def measure_server(folder: Path) -> float:
-    """Return the CPU seconds per request of a uvicorn process.
+    """Return the CPU seconds per request in a uvicorn process.
 
     The process serves keep-alive connections over loopback.
     """

@@ -1,4 +1,4 @@
-"""Benchmark of payments with and without a subscribed webhook endpoint.
+"""Payment benchmark with and without a subscribed webhook endpoint.
 
     python -m bench.webhooks
 
@@ -34,7 +34,7 @@ _MAX_CARDS = 20_000
 
 
 class Backlog(NamedTuple):
-    """Deliveries of a phase: sent during it, pending at its end, and the time to send the rest."""
+    """Deliveries in a phase: sent during it, pending at its end, and the time to send the rest."""
 
     delivered: int
     pending: int
@@ -50,7 +50,7 @@ class WebhookBenchmark:
         self._connection = connection
 
     async def run(self, pay: RequestBuilder, *, rounds: int, seconds: float) -> list[float]:
-        """Run alternating phases; return the ratio of the rates of each round."""
+        """Run alternating phases; return the rate ratio in each round."""
         self._runner.phases_left = 2 * rounds + 2
         await self._run_phase("warm-up", pay, _WARM_UP_SECONDS)
         async with receiver.receive_webhooks(self._services):

@@ -1,4 +1,4 @@
-"""Benchmark of payments on nodes with one and with several workers, which share one ledger writer.
+"""Payment benchmark on nodes with one and several workers, which share one ledger writer.
 
 python -m bench.workers
 """

@@ -47,7 +47,7 @@ def select_tests(path: Path) -> set[Path]:
 
 
 def _find_mirror(tests: Path, path: Path) -> set[Path]:
-    """Return the tests of the nearest package that has a test folder or a test file."""
+    """Return the tests for the nearest package that has a test folder or a test file."""
     for part in (*path.parents[:-1], path):
         if found := _list_tests(tests / part):
             return found

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple, Self
 
-#: Parent of the first checked commit. Earlier commits followed fewer rules.
+#: The first checked commit's parent. Earlier commits followed fewer rules.
 FIRST_CHECKED_PARENT = "387992b1644f4eec4add406adfc20d7f00420816"
 MAX_SUBJECT_LENGTH = 72
 MAX_UNEXPLAINED_LINES = 50

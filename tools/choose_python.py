@@ -1,4 +1,4 @@
-"""Selection of the Python interpreter for Tapgate, by version and speed.
+"""Selects the Python interpreter for Tapgate, by version and speed.
 
     python3 tools/choose_python.py
 

@@ -1,4 +1,4 @@
-"""Benchmark of payments on a small and a large database, in one run.
+"""Payment benchmark on a small and a large database, in one run.
 
     python -m bench.growth
 
@@ -48,7 +48,7 @@ _MAX_SETUP_PHASE_SECONDS = 60.0
 #: Writes to 98% of the pages.
 _KEYS_PER_PAGE = 4
 _WARM_UP_AGE = timedelta(minutes=10)
-#: Keys of the terminals that have paid since the ID $1.
+#: Terminal keys that have paid since the ID $1.
 _INSERT_KEYS = """
     INSERT INTO idempotency_keys
     SELECT scope, gen_random_uuid()::text, 0
@@ -144,7 +144,7 @@ class BenchmarkInstallation:
 
         Keys are random, so each of the first payments after a checkpoint writes to another page.
         Several times as many payments as there are pages, which is minutes of load, reach them all,
-        but the cards of a run may not pay that often.
+        but cards may not pay that often in one run.
         """
         transaction = self._connection.transaction()
         await transaction.start()
@@ -293,7 +293,7 @@ def _order_for_round(
 
 def _parse_sizes(arguments: argparse.Namespace) -> Sizes:
     cards = min(100_000, max(100, arguments.cards))
-    # Twice the cards is more than the cards and signing cards of the dataset.
+    # Twice the cards is more than the dataset's cards and signing cards.
     accounts = min(10_000_000, cards * MAX_PEOPLE_PER_CARD, max(2 * cards, arguments.accounts))
     return Sizes(
         accounts=accounts,

@@ -15,7 +15,7 @@ from tapgate.core.settings import Settings
 from tapgate_client import ids
 from tapgate_client.clock import system_clock
 
-#: Maximum entries of the most active payer; fewer if the total is small.
+#: Maximum entry count for the most active payer; lower if the total is small.
 _MAX_HISTORY_ENTRIES: Final = 10_000
 _BATCH_SIZE: Final = 100_000
 #: Tables that grow, with the column whose hash determines the physical row order, if any.
@@ -27,7 +27,7 @@ _GROWING_TABLES: Final = {
     "cards": "id",
     "pins": "holder_id",
 }
-#: Settings of this session. They do not affect the durability of commits.
+#: Session settings. Commits stay durable.
 _SESSION_SETTINGS: Final = {
     "work_mem": "128MB",
     "maintenance_work_mem": "512MB",

@@ -1,4 +1,4 @@
-"""Synthetic payment history of the grown installation.
+"""Synthetic payment history for the grown installation.
 
 Every payer is funded once and pays the dataset's merchants, over 12 months that end two days ago.
 The default compliance rules do not count payments that old.
@@ -24,7 +24,7 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
 class Span(NamedTuple):
-    """Time span, and the range of identifiers generated within it."""
+    """Time span, and the identifier range generated within it."""
 
     begin: datetime  # a whole millisecond
     length: timedelta
@@ -43,7 +43,7 @@ class Span(NamedTuple):
 
 
 def compute_spans(now: datetime) -> tuple[Span, Span]:
-    """Return the time spans of the fundings and of the payments."""
+    """Return the time spans for fundings and payments."""
     today = now.replace(microsecond=0)
     begin, day = today - timedelta(days=366), timedelta(days=1)
     return Span(begin, day), Span(begin + day, timedelta(days=363))
@@ -158,7 +158,7 @@ class PaymentHistory:
     async def write_usage(self) -> None:
         """Compute each payer's limit usage on its last payment day and in the month of that day.
 
-        The usage is added to the accounts of the dataset, and used later for new accounts.
+        The usage is added to the dataset's accounts, and used later for new accounts.
         """
         await self._connection.execute(_INSERT_USAGE, self._payment_span.first_id, self._funding_id)
         await self._connection.execute("ANALYZE used")

@@ -1,4 +1,4 @@
-"""Dropping of indexes before a bulk load, and random ordering of rows."""
+"""Drops indexes before a bulk load, and orders rows randomly."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,9 +12,9 @@ class Index(NamedTuple):
 
 
 async def drop_indexes(connection: asyncpg.Connection, tables: Sequence[str]) -> list[Index]:
-    """Drop and return all indexes of the tables, except those that back constraints.
+    """Drop and return all table indexes, except those that back constraints.
 
-    The index of a partition is dropped with that of its table, and is attached by its definition.
+    A partition's index is dropped with the table's index, and is attached by its definition.
     """
     rows = await connection.fetch(
         """SELECT c.relname, c.relispartition,

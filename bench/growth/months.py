@@ -17,7 +17,7 @@ from tapgate_client.ids import first_id_at, get_time
 
 
 async def create_past_months(connection: asyncpg.Connection, since: datetime) -> None:
-    """Create the partitions of the months from a time on, unless they exist."""
+    """Create the monthly partitions from a time on, unless they exist."""
     for table in TABLES:
         first = (await list_partitions(connection, table.name))[0]
         has_rows = await connection.fetchval(f"SELECT EXISTS (SELECT FROM {first.name})")

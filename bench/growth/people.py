@@ -15,12 +15,12 @@ from tapgate.ledger.rules import load_rules
 from tapgate_client import names
 from tapgate_sandbox.demo import country
 
-#: Maximum accounts per card of the dataset, including the card's own. Each has its own ID slot.
+#: Maximum accounts per dataset card, including the card's own. Each has its own ID slot.
 MAX_PEOPLE_PER_CARD: Final = 1_000
 _NAME_COUNT: Final = 500
 #: Prices of historical payments, in minor units. A payer always pays the same price.
 _PRICES: Final = range(500, 5_000, 100)
-#: One in this many payers of the dataset has several turns per round instead of one.
+#: One in this many dataset payers has several turns per round instead of one.
 _REGULAR_PAYER_INTERVAL: Final = 100
 _REGULAR_PAYER_SLOTS: Final = 10
 
@@ -62,7 +62,7 @@ _INSERT_PAYERS: Final = """
 async def plan_payers(connection: asyncpg.Connection, *, accounts: int, currency: str) -> None:
     """Plan the payers, the price of their payments and their final balances.
 
-    The final balance of the dataset's payers is 0, since their current balances come from later
+    The dataset's payers have a final balance of 0, since their current balances come from later
     transactions.
     """
     await connection.execute(_CREATE_TABLES)

@@ -1,4 +1,4 @@
-"""Read requests of an API client about one subscriber: history pages, statements, balance."""
+"""Read requests by an API client about one subscriber: history pages, statements, balance."""
 
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -74,7 +74,7 @@ class _ReadPlanner:
         return f"{_HISTORY_PATH}?user_id={self._subscriber_id}&limit={limit}{cursor_query}"
 
     async def find_middle_page(self) -> str:
-        """Iterate over all pages and return the path of the middle page."""
+        """Iterate over all pages and return the middle page's path."""
         cursors, page = [None], await self._fetch_page(None)
         while page["has_more"]:
             cursors.append(page["next_cursor"])

@@ -1,4 +1,4 @@
-"""Report of a growth run: a table, and a section of the documentation page.
+"""Growth run report: a table, and a section for the documentation page.
 
     python -m bench.growth.report
 

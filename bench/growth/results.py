@@ -1,4 +1,4 @@
-"""Results of a growth run on two installations, stored as JSON."""
+"""Growth run results from two installations, stored as JSON."""
 
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -7,7 +7,7 @@ import msgspec
 
 from bench.payments.results import Books, Machine, Phase
 
-#: Goal for the cost of a payment on the grown installation, relative to the empty one.
+#: Goal for the payment cost on the grown installation, relative to the empty one.
 MAX_COST_RATIO = 1.1
 
 
@@ -28,7 +28,7 @@ class FillSummary(msgspec.Struct, frozen=True, kw_only=True):
     payments: int
     entries: int
     seconds: float
-    longest_history: int  # entries of the subscriber whose history is read
+    longest_history: int  # entries in the history that is read
     seconds_per_million_entries: float
 
 

@@ -28,7 +28,7 @@ def encode_template(result: TransactionResult, *placeholder_fields: str, **value
 
 
 def render_overlay_sql(column: str, example: bytes, values: Mapping[str, str]) -> str:
-    """Return SQL that overlays the placeholders of the template in `column` with values.
+    """Return SQL that overlays the template's placeholders in `column` with values.
 
     All templates in the column must have their placeholders at the same offsets as `example`.
     """

@@ -1,4 +1,4 @@
-"""Benchmark of payments over HTTP, compared with TPC-B on the same PostgreSQL server.
+"""Payment benchmark over HTTP, compared with TPC-B on the same PostgreSQL server.
 
     python -m bench.payments
 
@@ -32,7 +32,7 @@ from tapgate.http.api.services import Services
 from tapgate.server.gateway_services import open_services
 from tapgate_client.clock import system_clock
 
-#: Connections of a payments phase, and clients of the TPC-B phase after it. With one, latencies are
+#: Connections in a payments phase, and clients in the TPC-B phase after it. With one, latencies are
 #: compared.
 PHASE_PAIRS = ((1, 1), (16, 8), (64, 16), (256, 32))
 DEFAULT_CONNECTIONS = 64

@@ -1,7 +1,7 @@
-"""Batch sizes of a phase, and verification of the ledger at the end.
+"""Batch sizes per phase, and ledger verification at the end.
 
 Batch sizes are derived from the stored transactions. Transactions of one batch have the same
-timestamp, and their identifiers contain the slot of the process that wrote the batch.
+timestamp, and their identifiers contain the writing process's slot.
 """
 
 from datetime import datetime

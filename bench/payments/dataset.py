@@ -1,4 +1,4 @@
-"""Dataset of the benchmark: funded subscribers with cards, and processors with terminals.
+"""Benchmark dataset: funded subscribers with cards, and processors with terminals.
 
 Bulk data is copied directly into the tables. Money comes in through the ledger, as in production.
 """
@@ -34,7 +34,7 @@ _INITIAL_BALANCE = 20_000_00
 _COMMAND_BATCH_SIZE = 1_000
 #: There are fewer cards that sign their taps, because fewer phases use them: so few that lookups
 #: before a phase reach each card in every worker. But there are more than connections, so that no
-#: two payments of a card are concurrent.
+#: two payments with one card are concurrent.
 _CARDS_PER_SIGNING_CARD = 10
 _MIN_SIGNING_CARDS = 200
 #: As many as a subscriber with 5,000 transactions a year has in a month.

@@ -40,7 +40,7 @@ class LoadPlan(msgspec.Struct):
 
 
 class LoadResult(msgspec.Struct, kw_only=True):
-    """Result of a load run.
+    """Load run result.
 
     `in_time` is the number of responses within `seconds`. Later responses are awaited but not
     counted, except that at least one response always counts. A 503 after which the request was

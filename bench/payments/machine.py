@@ -1,4 +1,4 @@
-"""Description of the machine, without which results cannot be interpreted."""
+"""Machine description, without which results cannot be interpreted."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""Output of results: files, and the section of a page between two fixed markers."""
+"""Writes results to files, and to the page section between two fixed markers."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -18,10 +18,10 @@ from bench.payments.load_client import GO, READY, LoadPlan, LoadResult
 from bench.payments.results import Cpu, Overload, Phase
 from tapgate_client.clock import system_clock
 
-#: Maximum payments of a subscriber per hour that raise no alert under the compliance rules.
+#: Maximum payments per subscriber and hour that raise no compliance alert.
 PAYMENTS_PER_CARD = 10
 _ROOT = Path(__file__).parents[2]
-#: Requests prepared per second of a phase, which limits the throughput that can be measured.
+#: Requests prepared per second in a phase, which limits the throughput that can be measured.
 #: Phases with repeated requests prepare twice as many.
 _MAX_REQUESTS_PER_SECOND = 8_000
 
@@ -35,7 +35,7 @@ _HAS_DELIVERIES = """
         OR EXISTS (SELECT FROM deliveries JOIN events ON events.id = event_id
                    WHERE status = 'pending' AND type = 'transaction.completed')"""
 
-#: Builds the requests of a phase from the cards whose turn it is.
+#: Builds a phase's requests from the cards whose turn it is.
 RequestBuilder = Callable[[list[Card]], list[bytes]]
 
 
@@ -225,7 +225,7 @@ def _compute_percentiles(latencies: bytes) -> dict[str, float]:
 
 
 def create_payment_builder(dataset: Dataset, *, with_pin: bool = True) -> RequestBuilder:
-    """Return a builder of payments, distributed evenly over the processors' terminals."""
+    """Return a payment builder, distributed evenly over the processors' terminals."""
 
     def build(cards: list[Card]) -> list[bytes]:
         timestamp, keys = requests.get_timestamp(), dataset.terminals
@@ -238,7 +238,7 @@ def create_payment_builder(dataset: Dataset, *, with_pin: bool = True) -> Reques
 
 
 def create_transfer_builder(dataset: Dataset) -> RequestBuilder:
-    """Return a builder of transfers, each to the card that is half a round of turns away."""
+    """Return a transfer builder, each to the card that is half a round of turns away."""
     half = len(dataset.cards) // 2
     receivers = dict(
         zip(dataset.cards, [*dataset.cards[half:], *dataset.cards[:half]], strict=True)

@@ -1,4 +1,4 @@
-"""Receiver of webhooks and of messages, which accepts everything and discards it."""
+"""Webhook and message receiver, which accepts everything and discards it."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Report of a payments run: a table, and a section and a chart of the documentation page.
+"""Payments run report: a table, and a section and a chart for the documentation page.
 
     python -m bench.payments.report
 
@@ -62,7 +62,7 @@ Row = Sequence[str]
 
 
 def render_text(results: Results) -> str:
-    """Render the results table of a run, its explanations and the table of the machine."""
+    """Render a run's results table, its explanations and the machine table."""
     return "\n\n".join(
         [
             render_table([_HEADER, *_build_rows(results)]),
@@ -261,7 +261,7 @@ def _describe_phases(results: Results) -> str:
 
 
 def render_section(results: Results) -> str:
-    """Render the generated section of the documentation page."""
+    """Render the generated documentation section."""
     return f"\n![Payments and TPC-B per second]({CHART_FILE.name})\n\n{render_text(results)}\n\n"
 
 

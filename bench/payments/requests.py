@@ -39,7 +39,7 @@ def build_payment(card: Card, key: SigningKey, timestamp: str, *, with_pin: bool
 
 
 def build_lookups(dataset: Dataset) -> list[bytes]:
-    """Build a lookup of every card that signs its taps, by the proof of a tap."""
+    """Build a lookup for every card that signs its taps, by card proof."""
     timestamp, key = get_timestamp(), dataset.terminals[0]
     return [
         _build_signed(

@@ -1,4 +1,4 @@
-"""Results of a payments run, stored as JSON and rendered as tables and charts."""
+"""Payments run results, stored as JSON and rendered as tables and charts."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
@@ -41,11 +41,11 @@ class Cpu(msgspec.Struct, frozen=True, kw_only=True):
     workers: float
     postgres: float
     load_client: float
-    busiest_worker: float  # its fraction of the CPU time of all workers
+    busiest_worker: float  # its fraction of all workers' CPU time
 
 
 class Batches(msgspec.Struct, frozen=True, kw_only=True):
-    """Batches of a phase, and their sizes in transactions."""
+    """Batches in a phase, and their sizes in transactions."""
 
     count: int
     mean: float
@@ -89,7 +89,7 @@ class TpcB(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ratio(msgspec.Struct, frozen=True, kw_only=True):
-    """Throughput of the best payments phase, relative to the best TPC-B phase."""
+    """Best payments phase throughput, relative to the best TPC-B phase."""
 
     payments_per_second: float
     connections: int
@@ -168,7 +168,7 @@ def compute_ratio(payments: Sequence[Phase], tpcb: Sequence[TpcB]) -> Ratio:
 
 
 def compute_latency_ratios(payments: Sequence[Phase], tpcb: Sequence[TpcB]) -> list[float]:
-    """Return the mean latency of payments over that of TPC-B in each round, with one connection.
+    """Return the mean payment latency divided by the mean TPC-B latency in each round.
 
     With one connection, the mean latency is the inverse of the rate.
     """

@@ -20,7 +20,7 @@ _LATENCY_PATTERN = re.compile(r"^latency average = ([0-9.]+) ms$", re.MULTILINE)
 _COUNT_PATTERN = re.compile(r"^number of transactions actually processed: ([0-9]+)", re.MULTILINE)
 
 
-#: Transactions of each client in a run of less than a second.
+#: Transactions per client in a run shorter than a second.
 _SHORT_RUN_TRANSACTIONS = "5"
 
 

@@ -1,4 +1,4 @@
-"""Start, supervision and stop of all processes of a cluster."""
+"""Starts, supervises and stops all cluster processes."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ _TAPGATE: Final = Path(sys.executable).with_name("tapgate")
 
 
 class Cluster:
-    """All nodes of a cluster by name, for example `postgres-1` and `gateway-2`.
+    """All cluster nodes by name, for example `postgres-1` and `gateway-2`.
 
     `settings` override the settings of all Tapgate nodes. Nodes in `multi_host_nodes` find the
     primary themselves instead of through HAProxy.
@@ -235,7 +235,7 @@ class Cluster:
         private_files.write(self._get_record(), [msgspec.json.encode(started).decode()])
 
     def _kill_leftovers(self) -> None:
-        """Kill the processes of a cluster in this folder that was not stopped."""
+        """Kill processes that an earlier cluster left running in this folder."""
         found = []
         if lines := private_files.read(self._get_record()):
             for pid, created in msgspec.json.decode(lines[0], type=dict[int, float]).items():

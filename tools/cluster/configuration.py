@@ -68,7 +68,7 @@ def build_url(layout: Layout, name: str) -> str:
 
 
 def build_database_url(layout: Layout, user: str = OWNER, database: str = DATABASE_NAME) -> str:
-    """Return the URL of the primary through HAProxy."""
+    """Return the primary's URL through HAProxy."""
     login = f"{user}:{layout.passwords[user]}"
     return f"postgresql://{login}@{HOST}:{layout.ports[PRIMARY]}/{database}"
 
@@ -111,7 +111,7 @@ def build_valkey_arguments(layout: Layout, folder: Path) -> list[str]:
 def build_patroni_configuration(
     layout: Layout, name: str, folder: Path, programs: Path
 ) -> dict[str, Any]:
-    """Return the configuration of a member. It is JSON, which is also YAML."""
+    """Return a member's configuration. It is JSON, which is also YAML."""
     rest_api, postgres = (f"{HOST}:{layout.ports[f'{name}{part}']}" for part in (" api", ""))
     return {
         "scope": "tapgate",
@@ -186,7 +186,7 @@ def _build_backend(layout: Layout, name: str, servers: Sequence[str], **values: 
 
 
 def _build_database_backend(layout: Layout, name: str, **values: str) -> str:
-    """Build an entry point of PostgreSQL; Patroni's REST API reports the role of a node."""
+    """Build a PostgreSQL entry point; Patroni's REST API reports each node's role."""
     head = _HAPROXY_BACKEND.format(name=name, host=HOST, port=layout.ports[name], **values)
     return head + "".join(
         f"    server {server} {HOST}:{layout.ports[server]}"

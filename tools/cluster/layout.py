@@ -1,4 +1,4 @@
-"""Names, ports, folders and secrets of a cluster, chosen at the first start and then kept."""
+"""Cluster names, ports, folders and secrets, chosen at the first start and then kept."""
 
 import secrets
 import socket

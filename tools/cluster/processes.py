@@ -1,4 +1,4 @@
-"""Processes of the cluster: started in their own sessions, restarted, suspended and killed."""
+"""Cluster processes: started in their own sessions, restarted, suspended and killed."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Locations of the programs that the cluster runs, and the users that can run them."""
+"""Where the cluster's programs are, and the users that can run them."""
 
 import hashlib
 import importlib.util

@@ -1,4 +1,4 @@
-"""State of the nodes, read from Patroni, HTTP health checks and Valkey."""
+"""Node states, read from Patroni, HTTP health checks and Valkey."""
 
 import asyncio
 from types import TracebackType
@@ -31,7 +31,7 @@ class _Members(msgspec.Struct):
 
 
 class StatusReader:
-    """Reads the state of the nodes; a node that does not respond is down."""
+    """Reads node states; a node that does not respond is down."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
@@ -57,7 +57,7 @@ class StatusReader:
         return []
 
     async def find_leader(self) -> str | None:
-        """Return the name of the node that is the primary, asking each node for its own role."""
+        """Return the primary node's name, asking each node for its own role."""
         names = self._layout.size.list_names("postgres")
         urls = [f"{build_url(self._layout, f'{name} api')}/primary" for name in names]
         responses = await asyncio.gather(*map(self._get, urls))

@@ -1,1 +1,1 @@
-"""Generator of docs/api and docs/access.md from the endpoint declarations: `make docs`."""
+"""Generates docs/api and docs/access.md from the endpoint declarations: `make docs`."""

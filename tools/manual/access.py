@@ -1,4 +1,4 @@
-"""Generator of docs/access.md: allowed callers of each operation, and responses to others.
+"""Generates docs/access.md: allowed callers of each operation, and responses to others.
 
 The page is generated from the endpoint declarations of both services.
 """

@@ -1,4 +1,4 @@
-"""curl examples of requests, with the kind of credential that each operation requires."""
+"""curl examples, with the kind of credential that each operation requires."""
 
 import json
 import shlex

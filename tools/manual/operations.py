@@ -1,4 +1,4 @@
-"""Rendering of one API operation as a section of a page."""
+"""Renders one API operation as a page section."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from tools.manual.markdown import format_code, format_code_block, format_link, f
 from tools.manual.schemas import Field, Schema, Schemas
 
 _IDEMPOTENCY_HEADER = "Idempotency-Key"
-#: Key of the response with the errors that most operations have.
+#: Key for the response with the errors that most operations have.
 DEFAULT_RESPONSE = "default"
 _ERRORS_PAGE = "../errors.md"
 _IDEMPOTENCY_NOTE = (
@@ -30,13 +30,13 @@ class Operation(NamedTuple):
 
     @property
     def body(self) -> Schema | None:
-        """Return the schema of the request body, or None if there is no body or no schema."""
+        """Return the request body's schema, or None if there is no body or no schema."""
         content = self.spec.get("requestBody", {}).get("content", {})
         return next((item["schema"] for item in content.values() if "schema" in item), None)
 
     @property
     def response(self) -> Schema | None:
-        """Return the schema of the success response, or None if it has no body."""
+        """Return the success response's schema, or None if it has no body."""
         content = self._success_response.get("content", {})
         return next((item["schema"] for item in content.values()), None)
 
@@ -119,7 +119,7 @@ class Operation(NamedTuple):
 
 
 def _render_codes(response: dict[str, Any]) -> str:
-    """Return links to the error codes of a response.
+    """Return links to a response's error codes.
 
     A status without codes has the same body as the success response.
     """

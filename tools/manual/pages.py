@@ -23,7 +23,7 @@ INDEX_FILE = "README.md"
 #: The index page is maintained by hand up to this heading.
 OPERATIONS_HEADING = "## Operations"
 
-#: Operations of a page with the anchors of their sections.
+#: Operations on a page with their section anchors.
 Sections = list[tuple[Operation, str]]
 
 
@@ -42,7 +42,7 @@ def write_pages(folder: Path) -> list[Path]:
 
 
 def render_pages(document: dict[str, Any], index: str) -> dict[str, str]:
-    """Return all pages by file name. `index` is the current text of the index page."""
+    """Return all pages by file name. `index` is the index page's current text."""
     document = _inline_enums(inline_shared_parts(document))
     by_tag: dict[str, Sections] = {item["name"]: [] for item in document["tags"]}
     anchors = {tag: AnchorRegistry(tag) for tag in by_tag}

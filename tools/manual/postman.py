@@ -1,4 +1,4 @@
-"""Postman collection of the API, with scripts that log in and sign requests."""
+"""Postman collection for the API, with scripts that log in and sign requests."""
 
 import json
 import re
@@ -104,7 +104,7 @@ _CHECK_SCRIPT = """
 pm.test("The status is documented", () => pm.expect([{statuses}]).to.include(pm.response.code));
 """.strip()
 
-#: Ends the session, so it is the last request of the collection.
+#: Ends the session, so it is the collection's last request.
 _LAST_OPERATION = "log_out"
 
 Operation = Mapping[str, Any]
@@ -172,7 +172,7 @@ def _build_item(method: str, path: str, operation: Operation) -> dict[str, Any]:
 
 
 def _list_statuses(operation: Operation) -> list[str]:
-    """Return the documented statuses, including those of general errors."""
+    """Return the documented statuses, including general errors."""
     responses = operation["responses"]
     general = list_codes(responses.get(DEFAULT_RESPONSE, {}))
     statuses = {str(TABLE[Code(code)][0]) for code in general}
@@ -233,7 +233,7 @@ def _get_example(parameter: Mapping[str, Any]) -> str:
 
 
 def _render_example(example: Any) -> str:
-    """Render the example of a body. Each request gets its own idempotency key."""
+    """Render an example body. Each request gets its own idempotency key."""
     if isinstance(example, dict) and "request_id" in example:
         example = {**example, "request_id": "{{$guid}}"}
     return json.dumps(example, indent=2, ensure_ascii=False)

@@ -102,12 +102,12 @@ _STEPS = (
     ),
 )
 
-#: The first request of the folder chooses a number, so that the folder can run repeatedly.
+#: The folder's first request chooses a number, so that the folder can run repeatedly.
 _CHOOSE_RUN = 'pm.collectionVariables.set("run", String(Date.now()).slice(-6));'
 
 
 def build_first_payment(items: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return the folder, built from the items of the operations that it uses."""
+    """Return the folder, built from the items for the operations that it uses."""
     built = [_build_step(step, items[step.operation_id]) for step in _STEPS]
     script = {"type": "text/javascript", "exec": [_CHOOSE_RUN]}
     built[0]["event"].insert(0, {"listen": "prerequest", "script": script})

@@ -1,4 +1,4 @@
-"""Generated modules of the Python client: one per tag, with one method per operation.
+"""Generates the Python client's modules: one per tag, with one method per operation.
 
 Runs before all other generators, which import the messenger and so the client.
 """
@@ -41,7 +41,7 @@ _OMITTED: Final = frozenset(
 #: The noun that operation IDs have for a tag, if it is not the tag itself.
 _NOUNS: Final = {"POS": "terminal", "In-app payments": "in_app"}
 _PREPOSITIONS: Final = "at|from|in|of|out|to|up|with"
-#: Types of the arguments that `encoding.py` encodes, by the rule of the field.
+#: Types that `encoding.py` encodes, by field constraint.
 _ARGUMENT_TYPES: Final[tuple[tuple[type[Rule], str], ...]] = (
     (AmountRule, "Money"),
     (ThresholdRule, "Threshold"),
@@ -85,7 +85,7 @@ def _list_operations() -> Iterator[Endpoint]:
 
 
 def name_methods(tag: str, operation_ids: Iterable[str]) -> dict[str, str]:
-    """Return the method of each operation: its ID without the noun of the group.
+    """Return the method name for each operation: its ID without the group's noun.
 
     In `Processors`, `list_processors` becomes `list` and `transfer_from_processor` becomes
     `transfer`. An operation whose short name is taken keeps its ID.
@@ -101,7 +101,7 @@ def name_methods(tag: str, operation_ids: Iterable[str]) -> dict[str, str]:
 
 
 class _Argument(NamedTuple):
-    """Argument of a method: a field of the path, query or body."""
+    """Method argument: a path, query or body field."""
 
     name: str
     type: str
@@ -267,7 +267,7 @@ class _Module:
         return str(kind.__name__)
 
     def _describe(self, schema: Document, description: str = "") -> str:
-        """Return the description of an argument, and the values that it can have."""
+        """Return an argument's description, and the values that it can have."""
         description = description or schema.get("description", "")
         name = str(schema.get("$ref", "")).rpartition("/")[2]
         values = [f"`{value}`" for value in self._schemas.get(name, {}).get("enum", ())]

@@ -1,4 +1,4 @@
-"""Generator of docs/retention.md from the retention declarations of both services."""
+"""Generates docs/retention.md from both services' retention declarations."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Request and response schemas: names, types and rules of fields, in words."""
+"""Request and response schemas: field names, types and constraints, in words."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +10,7 @@ Schema = dict[str, Any]
 
 _TYPES = ("string", "integer", "number", "boolean", "object")
 _ONE_OF_PREFIX = "one of "
-#: Bounds of the integer type itself, which the reference omits.
+#: The integer type's own bounds, which the reference omits.
 _INT64_BOUNDS = {-(2**63), 2**63 - 1}
 
 
@@ -62,7 +62,7 @@ class Schemas:
         return str(self._components[name].get("description", ""))
 
     def list_names(self, schema: Schema) -> list[str]:
-        """Return the names of the objects that a schema refers to, usually one."""
+        """Return the object names that a schema refers to, usually one."""
         return list(_list_ref_names(schema))
 
     def list_fields(self, name: str, prefix: str = "") -> Iterator[Field]:
@@ -105,7 +105,7 @@ class Schemas:
 
 
 def _list_alternatives(schema: Schema) -> list[Schema]:
-    """Return the alternatives of a schema, except null."""
+    """Return a schema's alternatives, except null."""
     if isinstance(schema.get("type"), list):
         return [{**schema, "type": item} for item in schema["type"] if item != "null"]
     return [entry for entry in schema.get("anyOf", [schema]) if entry.get("type") != "null"]
@@ -122,7 +122,7 @@ def _get_ref_name(schema: Schema) -> str:
 
 
 def _list_ref_names(schema: Schema) -> Iterator[str]:
-    """Yield the names of the objects that a schema refers to."""
+    """Yield the object names that a schema refers to."""
     for item in _list_alternatives(schema):
         if "$ref" in item:
             yield _get_ref_name(item)

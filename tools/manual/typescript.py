@@ -1,4 +1,4 @@
-"""Generated files of the TypeScript client: types of all schemas, and one method per operation."""
+"""Generates the TypeScript client's files: all schema types, and one method per operation."""
 
 import json
 import re
@@ -20,7 +20,7 @@ Schema = Mapping[str, Any]
 
 
 def write_typescript_client(folder: Path) -> list[Path]:
-    """Write the generated files of the client, and return those that changed."""
+    """Write the client's generated files, and return the changed ones."""
     document = build_openapi_document()
     files = {"schemas.ts": render_schemas(document), "operations.ts": render_operations(document)}
     return [file for name in files for file in write_if_changed(folder / name, files[name])]
@@ -185,7 +185,7 @@ def _list_schemas(body: Mapping[str, Any]) -> list[Schema]:
 
 
 def _qualify(text: str) -> str:
-    """Prefix the names of schemas, which start with a capital letter."""
+    """Prefix schema names, which start with a capital letter."""
     return re.sub(r'(?<![\w."])([A-Z]\w*)(?!["\w])', _qualify_name, text)
 
 

@@ -1,4 +1,4 @@
-"""Coordinator that completes the transfers of a journal: `python -m tools.two_books.coordinator`.
+"""Coordinator that completes journaled transfers: `python -m tools.two_books.coordinator`.
 
 It may be killed at any time and started again, and several may run on one journal. All decisions
 are stored by the books under idempotency keys, so every coordinator comes to the same result.
@@ -44,7 +44,7 @@ class BookAccess(msgspec.Struct, frozen=True):
 
 
 class Book(Protocol):
-    """Steps of a transfer in one book. They return None while the outcome is not final."""
+    """Transfer steps in one book. They return None while the outcome is not final."""
 
     async def debit(self, transfer: Transfer) -> Outcome | None: ...
     async def credit(self, transfer: Transfer) -> Outcome | None: ...
@@ -102,7 +102,7 @@ class GatewayBook:
             record = await self._finance.transactions.get(receipt.transaction_id)
         except ApiError as error:
             # A decline that is replayed was stored under the idempotency key, so no delayed attempt
-            # can succeed any more. Any other error is followed by another attempt.
+            # can still succeed. Any other error is followed by another attempt.
             return Outcome(error.code) if error.replayed else None
         except TapgateError:
             return None
@@ -117,7 +117,7 @@ class Coordinator:
         self._books = books
 
     async def run(self) -> None:
-        """Return when every transfer of the journal is final."""
+        """Return when every journaled transfer is final."""
         slots = asyncio.Semaphore(_MAX_CONCURRENT_TRANSFERS)
 
         async def process(transfer: Transfer) -> None:
@@ -129,7 +129,7 @@ class Coordinator:
             await asyncio.sleep(_PAUSE_SECONDS)
 
     async def process(self, transfer: Transfer) -> None:
-        """Execute the steps of a transfer until it is final or the outcome of a step is not."""
+        """Execute a transfer's steps until it is final or a step's outcome is not."""
         while not transfer.is_final:
             outcome = await self._execute_step(transfer)
             if outcome is None:

@@ -1,4 +1,4 @@
-"""Durable journal of transfers, in SQLite."""
+"""Durable transfer journal, in SQLite."""
 
 import sqlite3
 from collections.abc import Iterable

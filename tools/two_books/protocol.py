@@ -1,12 +1,12 @@
-"""State machine of a transfer between two books. It does no I/O.
+"""State machine for transfers between two books. It does no I/O.
 
-A transfer has at most three steps, each a request with an idempotency key of its own:
+A transfer has at most three steps, each a request with its own idempotency key:
 
 1. debit: in the payer's book, from the payer's wallet to the clearing account of the other book
 2. credit: in the recipient's book, from the clearing account of the payer's book to the wallet
 3. return, if the credit was declined: in the payer's book, from the clearing account to the payer
 
-The state changes only when the outcome of a step is final. Until then the step is repeated with the
+The state changes only when a step's outcome is final. Until then the step is repeated with the
 same key, so it is executed at most once, even if the coordinator crashes.
 """
 
@@ -28,8 +28,8 @@ FINAL_STATES: Final = frozenset({State.COMPLETED, State.FAILED, State.RETURNED})
 
 class Transfer(NamedTuple):
     id: str
-    source: str  # name of the payer's book
-    target: str  # name of the recipient's book
+    source: str  # the payer's book
+    target: str  # the recipient's book
     payer: str
     recipient: str
     amount: str
@@ -45,7 +45,7 @@ class Transfer(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Final outcome of a step. `code` is the error code of a decline, or None if it succeeded."""
+    """A step's final outcome. `code` is a decline's error code, or None if it succeeded."""
 
     code: str | None = None
 

@@ -96,7 +96,7 @@ class SimulatedBook:
 
 
 class InstalledBook(SimulatedBook):
-    """A book with a gateway and a PostgreSQL server of its own."""
+    """A book with its own gateway and PostgreSQL server."""
 
     def __init__(self, installation: Installation, admin: AsyncTapgateClient) -> None:
         super().__init__(_get_url(installation), admin)
@@ -226,7 +226,7 @@ async def settle(books: Mapping[str, SimulatedBook]) -> Decimal:
 
 
 async def _find_cash_account(book: SimulatedBook) -> str:
-    """Return the ID of the platform's cash account, from the entry of a deposit."""
+    """Return the platform's cash account ID, from a deposit entry."""
     async for record in book.admin.transactions.list(type="partner_deposit", limit=1):
         entries = await book.admin.transactions.list_entries(record.id)
         return entries.entries[0].debit.account_id
