@@ -26,7 +26,7 @@ from tapgate.business.reporting import rollups
 from tapgate.core.settings import load_settings
 from tapgate.http.api.app import App
 from tapgate.http.api.services import Services
-from tapgate.ledger.claims import STATE_CLAIMS, TOTALS
+from tapgate.ledger.invariants import STATE_INVARIANTS, TOTALS
 from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime import logs
 from tapgate.runtime.store.embedded import EmbeddedPostgres
@@ -111,7 +111,9 @@ async def fill(url: str, transactions: int) -> None:
         for index in dropped_indexes:
             await connection.execute(index.definition)
         await connection.execute("VACUUM (ANALYZE)")
-        assert not await connection.fetch(STATE_CLAIMS[TOTALS], 0, datetime.min.replace(tzinfo=UTC))
+        assert not await connection.fetch(
+            STATE_INVARIANTS[TOTALS], 0, datetime.min.replace(tzinfo=UTC)
+        )
     finally:
         await connection.close()
 

@@ -34,7 +34,7 @@ async def get_batches_since(connection: asyncpg.Connection, moment: datetime) ->
 
 
 async def verify_books(connection: asyncpg.Connection, *, approved: int) -> Books:
-    """Check that all claims hold and that `approved` payments and transfers are completed."""
+    """Check that all invariants hold and that `approved` payments and transfers are completed."""
     proof = await verify(connection)
     completed = await connection.fetchval(
         """SELECT count(*) FROM transactions

@@ -93,11 +93,15 @@ class History:
 
     async def verify(self, *, full: bool = False) -> dict[str, list[str]]:
         async with self.database.connection() as connection:
-            proof, progress = await verify_with_checkpoints(connection, VAULT, full=full)
-            if proof.is_valid:
+            verification, progress = await verify_with_checkpoints(connection, VAULT, full=full)
+            if verification.is_valid:
                 await save_progress(connection, VAULT, progress, system_clock())
-        self.proof = proof
-        return {finding.claim: finding.examples for finding in proof.findings if finding.broken}
+        self.verification = verification
+        return {
+            finding.invariant: finding.examples
+            for finding in verification.findings
+            if finding.broken
+        }
 
     async def run(self, before: datetime = JUNE, *, drop: bool = False) -> list[str]:
         async with self.database.dedicated_connection() as connection:

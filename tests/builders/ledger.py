@@ -285,8 +285,8 @@ class LedgerDriver:
 async def require_balanced_books(database: Database) -> None:
     """Fail if `verify` finds a broken invariant."""
     async with database.connection() as connection:
-        proof = await verify(connection)
-    assert proof.is_valid, [finding for finding in proof.findings if finding.broken]
+        verification = await verify(connection)
+    assert verification.is_valid, [finding for finding in verification.findings if finding.broken]
 
 
 def build_request_key(name: str, content: str = "the same") -> ScopedIdempotencyKey:

@@ -23,7 +23,7 @@ from drivers.processes import (
 )
 from harness import Harness
 from tapgate.http.api.services import Services
-from tapgate.ledger.claims import CLAIMS
+from tapgate.ledger.invariants import INVARIANTS
 from tapgate.runtime.store.server_user import ServerUser
 
 _NOBODY = ServerUser(65534, 65534)
@@ -111,7 +111,7 @@ async def test_running_installation_is_backed_up_and_works_after_a_restore_elsew
     shutil.copy(secrets, target_folder / "gateway" / "secrets.json")
     status, output, error = await run_tapgate(target_folder / "gateway", "restore", path)
     assert (status, error) == (0, "")
-    assert output.count(b"\npassed ") == len(CLAIMS) + 2
+    assert output.count(b"\npassed ") == len(INVARIANTS) + 2
     assert b"delete API keys and signing keys" in output
     async with run_gateway(target_folder, "", workers=1) as address, open_client(address) as client:
         require_success(await aminata.with_client(client).send_money("5.00", friend))

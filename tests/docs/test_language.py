@@ -32,8 +32,8 @@ RETIRED_CONSTANT = re.compile(r"_?(?:MOST|LONGEST|FEWEST)_|PATIENCE|_AT_ONCE$")
 RETIRED_NAMES = frozenset(
     """
     Act Answer AsyncLine AtOnce Case Chose Entered Exchange Folding Fields Go Happening House Inside
-    Market Meaning Move No Patience Pictured Piece Platform Refused Said Scene ServerFailed
-    Settlement Shown SyncLine Taken TooLittle Town TryLater Visit Waiting Wire Witness
+    Market Meaning Move No Patience Pictured Piece Platform Proof Refused Said Scene ServerFailed
+    Settlement Shown StoredProof SyncLine Taken TooLittle Town TryLater Visit Waiting Wire Witness
     carry_out carried_one give_back give_notice have_witnessed hear in_one_go made_anew moved
     nothing_said numbered of_refusal of_result on_the_line open_case require_a_name require_one_name
     require_sound require_still shown write_down

@@ -230,8 +230,8 @@ async def test_any_batch_split_agrees_with_the_model(ledger_with_rules: LedgerDr
         sequence, cuts = draw_sequence(number)
         await compare_with_model(ledger_with_rules, sequence, cuts, number)
     async with ledger_with_rules.database.connection() as connection:
-        proof = await verify(connection)
-    assert proof.is_valid, [finding for finding in proof.findings if finding.broken]
+        verification = await verify(connection)
+    assert verification.is_valid, [finding for finding in verification.findings if finding.broken]
 
 
 def draw_sequence(number: int) -> tuple[list[Step], set[int]]:

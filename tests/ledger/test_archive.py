@@ -29,7 +29,7 @@ from tapgate_client.errors import ApiError, Code
 
 async def test_balances_and_statements_are_the_same_after_archiving(history: History) -> None:
     assert await history.verify() == {}
-    counts = history.proof.transactions, history.proof.entries
+    counts = history.verification.transactions, history.verification.entries
     before = await history.read_balances()
     lines = await history.run()
     assert [line.partition(":")[0] for line in lines] == [
@@ -38,7 +38,7 @@ async def test_balances_and_statements_are_the_same_after_archiving(history: His
     assert await history.read_balances() == before
     for full in (False, True):
         assert await history.verify(full=full) == {}
-        assert (history.proof.transactions, history.proof.entries) == counts
+        assert (history.verification.transactions, history.verification.entries) == counts
     await history.pay()
     assert await history.verify() == {}
     assert history.audited == [("archived", f"2026_0{month}") for month in (3, 4, 5)]

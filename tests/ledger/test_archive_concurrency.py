@@ -65,8 +65,10 @@ async def test_progress_from_before_a_month_was_archived_is_not_stored(history: 
     end = "SELECT end_id FROM verified_sums_seal"
     verified = await history.database.fetchval(end)
     async with history.database.connection() as connection:
-        proof, progress = await checkpoints.verify_with_checkpoints(connection, archive.VAULT)
-        assert proof.is_valid
+        verification, progress = await checkpoints.verify_with_checkpoints(
+            connection, archive.VAULT
+        )
+        assert verification.is_valid
         await history.run()
         await checkpoints.save_progress(connection, archive.VAULT, progress, system_clock())
     assert await history.database.fetchval(end) == verified

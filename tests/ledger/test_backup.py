@@ -103,7 +103,9 @@ async def require_balanced_books(url: str) -> None:
     database = await Database.connect(url)
     try:
         async with database.connection() as connection:
-            proof = await verify(connection)
-        assert proof.is_valid, [finding for finding in proof.findings if finding.broken]
+            verification = await verify(connection)
+        assert verification.is_valid, [
+            finding for finding in verification.findings if finding.broken
+        ]
     finally:
         await database.close()

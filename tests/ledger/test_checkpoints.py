@@ -34,12 +34,14 @@ def _small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
 async def _verify(database: Database, *, full: bool = False, jobs: int = 1) -> dict[str, int]:
     """Verify, save the progress of a valid ledger, and return the number of contradictions."""
     async with database.connection() as connection, database.connection() as helper:
-        proof, progress = await verify_with_checkpoints(
+        verification, progress = await verify_with_checkpoints(
             connection, _VAULT, full=full, helpers=[helper][: jobs - 1]
         )
-        if proof.is_valid:
+        if verification.is_valid:
             await save_progress(connection, _VAULT, progress, system_clock())
-    return {finding.claim: finding.broken for finding in proof.findings if finding.broken}
+    return {
+        finding.invariant: finding.broken for finding in verification.findings if finding.broken
+    }
 
 
 async def _pay(ledger: LedgerDriver, count: int) -> tuple[int, int]:
@@ -116,7 +118,7 @@ async def test_verification_continues_after_refunds_and_reviews(ledger: LedgerDr
 
 
 @pytest.mark.parametrize(
-    ("tampering", "claim"),
+    ("tampering", "invariant"),
     [
         ("UPDATE accounts SET balance = balance + 1 WHERE kind = 'wallet'",
          "every balance is the sum of its entries"),
@@ -132,12 +134,12 @@ async def test_verification_continues_after_refunds_and_reviews(ledger: LedgerDr
     ],
 )  # fmt: skip
 async def test_verification_from_a_checkpoint_finds(
-    ledger: LedgerDriver, tampering: str, claim: str
+    ledger: LedgerDriver, tampering: str, invariant: str
 ) -> None:
     await _pay(ledger, 5)
     assert await _verify(ledger.database) == {}
     await _tamper(ledger.database, tampering)
-    assert claim in await _verify(ledger.database)
+    assert invariant in await _verify(ledger.database)
 
 
 async def test_verification_of_everything_finds_a_consistent_forgery(ledger: LedgerDriver) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from builders.ledger import LedgerDriver, build_cash_in, build_cash_out, build_command, build_refund
 from tapgate.ledger import chart
-from tapgate.ledger.claims import CLAIMS
+from tapgate.ledger.invariants import INVARIANTS
 from tapgate.ledger.verify import verify
 from tapgate.runtime.store.database import Database
 
@@ -90,13 +90,17 @@ TAMPERING_SQL = {
 
 async def list_broken_claims(database: Database) -> dict[str, Any]:
     async with database.connection() as connection:
-        proof = await verify(connection)
-    assert proof.is_valid == (not any(finding.broken for finding in proof.findings))
-    return {finding.claim: finding.examples for finding in proof.findings if finding.broken}
+        verification = await verify(connection)
+    assert verification.is_valid == (not any(finding.broken for finding in verification.findings))
+    return {
+        finding.invariant: finding.examples for finding in verification.findings if finding.broken
+    }
 
 
-async def list_claims_broken_by(sql: str, database_url: str, database: Database) -> dict[str, Any]:
-    """Tamper with a valid history and return the claims that no longer hold."""
+async def list_invariants_broken_by(
+    sql: str, database_url: str, database: Database
+) -> dict[str, Any]:
+    """Tamper with a valid history and return the invariants that no longer hold."""
     ledger = await LedgerDriver.open(database_url, database)
     try:
         await create_history(ledger)
@@ -109,11 +113,13 @@ async def list_claims_broken_by(sql: str, database_url: str, database: Database)
         await ledger.close()
 
 
-@pytest.mark.parametrize("claim", CLAIMS)
+@pytest.mark.parametrize("invariant", INVARIANTS)
 async def test_verify_finds_each_broken_claim(
-    database_url: str, database: Database, claim: str
+    database_url: str, database: Database, invariant: str
 ) -> None:
-    assert claim in await list_claims_broken_by(TAMPERING_SQL[claim], database_url, database)
+    assert invariant in await list_invariants_broken_by(
+        TAMPERING_SQL[invariant], database_url, database
+    )
 
 
 CASH_CLAIM = "commission is paid once on cash that is deposited and withdrawn"
@@ -136,4 +142,4 @@ CASH_CLAIM = "commission is paid once on cash that is deposited and withdrawn"
 async def test_verify_finds_forged_cash_matches(
     database_url: str, database: Database, forgery: str
 ) -> None:
-    assert CASH_CLAIM in await list_claims_broken_by(forgery, database_url, database)
+    assert CASH_CLAIM in await list_invariants_broken_by(forgery, database_url, database)

@@ -12,7 +12,7 @@ KINDS: Final = (
     "unexpected",  # stored but never requested
     "wrong values",  # stored with values that differ from the acknowledgment
     "balance",  # differs from the client ledger
-    "ledger",  # a claim of `tapgate verify` is broken
+    "ledger",  # a ledger invariant is broken
     "audit",
     "approvals",  # not executed exactly once, or with another amount
     "events",

@@ -91,12 +91,12 @@ class Reconciler:
     async def verify_books(self) -> None:
         """Run the checks of `tapgate verify` and verify the audit chain."""
         async with self._database.connection() as connection:
-            proof = await verify(connection)
-        for finding in proof.findings:
+            verification = await verify(connection)
+        for finding in verification.findings:
             if finding.broken:
                 examples = "; ".join(finding.examples)
                 self._findings.add(
-                    "ledger", finding.claim, f"{finding.broken} exceptions: {examples}"
+                    "ledger", finding.invariant, f"{finding.broken} exceptions: {examples}"
                 )
         audit = await chain.verify(self._database)
         if not audit.valid:

@@ -13,12 +13,14 @@ from datetime import datetime
 from itertools import chain
 from typing import Any, Final
 
+import msgspec
+
 from tapgate.core.vault import Vault
 from tapgate.ledger.archived import Archive, get_end_id, is_authentic, load_archive
 from tapgate.ledger.verify import (
     Finding,
     Progress,
-    Proof,
+    Verification,
     VerifiedRange,
     split_range,
     verify,
@@ -41,8 +43,8 @@ class StoredProgress:
 
 async def verify_with_checkpoints(
     connection: Any, vault: Vault, *, full: bool = False, helpers: Sequence[Any] = ()
-) -> tuple[Proof, Progress]:
-    """Verify what is new, or everything, and return the proof and what `save_progress` stores."""
+) -> tuple[Verification, Progress]:
+    """Verify what is new, or everything; also return what `save_progress` stores."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         archive = await load_archive(connection)
         stored, progress = await load_stored(connection, vault), Progress(archive)
@@ -52,7 +54,7 @@ async def verify_with_checkpoints(
         progress.basis = await _read_basis(connection)
     full = not progress.is_resumed
     known = {verified.end_id: verified for verified in stored.ranges}
-    proof = await verify(
+    verification = await verify(
         connection,
         progress=progress,
         since=0 if full else progress.end_id,
@@ -69,12 +71,12 @@ async def verify_with_checkpoints(
     if not stored.is_authentic:
         examples.append("a checkpoint was changed or removed")
     finding = Finding(UNCHANGED, len(examples), examples[:5])
-    proof = Proof(proof.transactions, proof.entries, proof.accounts, [*proof.findings, finding])
-    if proof.is_valid:
+    verification = msgspec.structs.replace(verification, findings=[*verification.findings, finding])
+    if verification.is_valid:
         for verified in progress.ranges:
             if verified.end_id in known:
                 progress.parts[verified] = await split_range(connection, verified)
-    return proof, progress
+    return verification, progress
 
 
 async def save_progress(connection: Any, vault: Vault, progress: Progress, now: datetime) -> None:

@@ -28,7 +28,7 @@ from tapgate.ledger.load import StaleLoadError, load, load_without_locks
 from tapgate.ledger.metrics import BatchReport, BatchTiming
 from tapgate.ledger.pins.lockout import PinMatcher
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
-from tapgate.ledger.replays import ReplayCounter
+from tapgate.ledger.replay_counts import ReplayCounter
 from tapgate.ledger.review import decide_review
 from tapgate.ledger.rules import Rules
 from tapgate.ledger.spans import add_traceparent, trace_batch

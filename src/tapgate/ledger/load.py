@@ -17,7 +17,7 @@ from tapgate.ledger.account_rules.commission import get_window_start
 from tapgate.ledger.archived import get_end_id
 from tapgate.ledger.batch_keys import BatchKeys
 from tapgate.ledger.commands import Command, LedgerCommand, decode_result
-from tapgate.ledger.keys import build_key_query, build_reference_query
+from tapgate.ledger.idempotency_keys import build_key_query, build_reference_query
 from tapgate.ledger.pins import pin_failures
 from tapgate.ledger.pins.lockout import PinState
 from tapgate.ledger.rules import Rules

@@ -23,12 +23,12 @@ import asyncpg
 import msgspec
 
 from tapgate.ledger.archived import Archive, load_archive
-from tapgate.ledger.claims import (
+from tapgate.ledger.invariants import (
     BALANCES,
     CARD_SPENDING,
-    CLAIMS,
-    RANGE_CLAIMS,
-    STATE_CLAIMS,
+    INVARIANTS,
+    RANGE_INVARIANTS,
+    STATE_INVARIANTS,
     TOTALS,
     USAGE,
 )
@@ -46,8 +46,8 @@ RANGE_SIZE: Final = 50_000
 MIN_AGE: Final = timedelta(minutes=10)
 _ID_TIME_TOLERANCE: Final = timedelta(hours=1)
 _MAX_ID: Final = 2**63 - 1
-#: Started first if several connections share the claims about the current state.
-_SLOW_CLAIMS: Final = {USAGE, TOTALS, BALANCES}
+#: Started first if several connections share the invariants about the current state.
+_SLOW_INVARIANTS: Final = {USAGE, TOTALS, BALANCES}
 
 #: Facts that never change. A transaction that was under review is left out, because its entries are
 #: written when it is released.
@@ -78,12 +78,12 @@ _COUNT_REST: Final = """
 
 
 class Finding(msgspec.Struct, frozen=True):
-    claim: str
+    invariant: str
     broken: int
     examples: list[str]
 
 
-class Proof(msgspec.Struct, frozen=True):
+class Verification(msgspec.Struct, frozen=True):
     transactions: int
     entries: int
     accounts: int
@@ -95,7 +95,7 @@ class Proof(msgspec.Struct, frozen=True):
 
 
 class VerifiedRange(NamedTuple):
-    """Range of IDs whose claims hold, with what must not change any more."""
+    """Range of IDs whose invariants hold, with what must not change any more."""
 
     first_id: int
     end_id: int
@@ -131,9 +131,9 @@ class Progress:
         self.ranges.append(verified)
 
     def add_finding(self, finding: Finding) -> None:
-        known = self.findings.get(finding.claim, Finding(finding.claim, 0, []))
-        self.findings[finding.claim] = Finding(
-            finding.claim,
+        known = self.findings.get(finding.invariant, Finding(finding.invariant, 0, []))
+        self.findings[finding.invariant] = Finding(
+            finding.invariant,
             known.broken + finding.broken,
             [*known.examples, *finding.examples][:_MAX_EXAMPLES],
         )
@@ -146,7 +146,7 @@ async def verify(
     since: int = 0,
     bounds: Sequence[int] = (),
     helpers: Sequence[Any] = (),
-) -> Proof:
+) -> Verification:
     """Verify the ledger from `progress` on, or everything.
 
     Limits and overview totals are verified for the time since the ID `since`. `bounds` are ends of
@@ -165,21 +165,24 @@ async def verify(
     )
     progress.end_id = end_id
     progress.ranges.sort()
-    arguments: dict[str, tuple[Any, ...]] = dict.fromkeys(RANGE_CLAIMS, (end_id, _MAX_ID)) | {
-        claim: _get_arguments(claim, since, progress, archive.end_id) for claim in STATE_CLAIMS
+    arguments: dict[str, tuple[Any, ...]] = dict.fromkeys(RANGE_INVARIANTS, (end_id, _MAX_ID)) | {
+        invariant: _get_arguments(invariant, since, progress, archive.end_id)
+        for invariant in STATE_INVARIANTS
     }
-    claims = {**RANGE_CLAIMS, **STATE_CLAIMS}
+    invariants = {**RANGE_INVARIANTS, **STATE_INVARIANTS}
     await _share_work(
         readers,
-        (partial(_verify_claim, progress, claim, claims[claim], *arguments[claim])
-         for claim in sorted(claims, key=_SLOW_CLAIMS.__contains__, reverse=True)),
-    )  # fmt: skip
+        (
+            partial(_verify_invariant, progress, name, invariants[name], *arguments[name])
+            for name in sorted(invariants, key=_SLOW_INVARIANTS.__contains__, reverse=True)
+        ),
+    )
     (counts,) = await _fetch(connection, _COUNT_REST, end_id)
-    return Proof(
+    return Verification(
         progress.transactions + counts[0],
         progress.entries + counts[1],
         counts[2],
-        [progress.findings[claim] for claim in CLAIMS],
+        [progress.findings[invariant] for invariant in INVARIANTS],
     )
 
 
@@ -204,19 +207,21 @@ async def _verify_kept(connection: Any, progress: Progress, archive: Archive) ->
     """
     kept, sums = await read_range(connection, 0, archive.end_id)
     if archive.is_detached:
-        for claim, sql in RANGE_CLAIMS.items():
-            await _verify_claim(progress, claim, sql, 0, archive.end_id, connection)
+        for invariant, sql in RANGE_INVARIANTS.items():
+            await _verify_invariant(progress, invariant, sql, 0, archive.end_id, connection)
         progress.transactions += kept.transactions
     progress.entries += kept.entries
     progress.sums.update(dict(sums))
 
 
-def _get_arguments(claim: str, since: int, progress: Progress, archive_end: int) -> tuple[Any, ...]:
-    if claim == BALANCES:
+def _get_arguments(
+    invariant: str, since: int, progress: Progress, archive_end: int
+) -> tuple[Any, ...]:
+    if invariant == BALANCES:
         sums = progress.sums
         return progress.end_id, list(sums), list(map(str, sums.values()))
     moment, archived_until = ids.get_time(since), ids.get_time(archive_end)
-    if claim in (USAGE, CARD_SPENDING):
+    if invariant in (USAGE, CARD_SPENDING):
         # Usage is compared for whole months of the platform's time zone.
         first_day = (moment - timedelta(days=1)).date().replace(day=1) if since else date.min
         if archive_end:
@@ -225,7 +230,7 @@ def _get_arguments(claim: str, since: int, progress: Progress, archive_end: int)
             return 0, first_day
         start = datetime.combine(first_day, datetime.min.time(), moment.tzinfo)
         return ids.first_id_at(start - timedelta(days=2)), first_day
-    if claim == TOTALS:
+    if invariant == TOTALS:
         if not since:
             return 0, archived_until if archive_end else datetime.min.replace(tzinfo=moment.tzinfo)
         bucket = moment - (moment - datetime(2000, 1, 1, tzinfo=moment.tzinfo)) % timedelta(
@@ -302,15 +307,15 @@ async def split_range(connection: Any, verified: VerifiedRange) -> list[Verified
     return parts if whole == verified else [verified]
 
 
-async def _verify_claim(progress: Progress, claim: str, sql: str, *arguments: Any) -> None:
-    """Verify a claim. The last argument is the connection, the others those of the query."""
+async def _verify_invariant(progress: Progress, invariant: str, sql: str, *arguments: Any) -> None:
+    """Verify a invariant. The last argument is the connection, the others those of the query."""
     *values, connection = arguments
-    progress.add_finding(await _check(connection, claim, sql, *values))
+    progress.add_finding(await _check(connection, invariant, sql, *values))
 
 
 async def _verify_range(progress: Progress, first: int, end: int, connection: Any) -> None:
-    for claim, sql in RANGE_CLAIMS.items():
-        await _verify_claim(progress, claim, sql, first, end, connection)
+    for invariant, sql in RANGE_INVARIANTS.items():
+        await _verify_invariant(progress, invariant, sql, first, end, connection)
     progress.add_range(*await read_range(connection, first, end))
 
 
@@ -363,7 +368,9 @@ async def _fetch(connection: asyncpg.Connection, sql: str, *arguments: Any) -> l
         return rows
 
 
-async def _check(connection: asyncpg.Connection, claim: str, sql: str, *arguments: Any) -> Finding:
+async def _check(
+    connection: asyncpg.Connection, invariant: str, sql: str, *arguments: Any
+) -> Finding:
     rows = await _fetch(
         connection,
         f"""SELECT *, count(*) OVER () FROM ({sql}) AS contradictions (prefix, number, description)
@@ -371,7 +378,7 @@ async def _check(connection: asyncpg.Connection, claim: str, sql: str, *argument
         *arguments,
     )
     return Finding(
-        claim,
+        invariant,
         broken=rows[0][3] if rows else 0,
         examples=[
             description if number is None else f"{ids.encode(prefix, number)}: {description}"

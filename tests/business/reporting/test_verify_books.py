@@ -9,7 +9,7 @@ from builders.payments import PosDriver
 from harness import Harness
 from tapgate.business.reporting.operations import _LOCK_KEY
 from tapgate.ledger.checkpoints import UNCHANGED
-from tapgate.ledger.claims import CLAIMS
+from tapgate.ledger.invariants import INVARIANTS
 
 URL = "/api/v1/ledger/verify"
 
@@ -30,7 +30,7 @@ async def test_valid_books_are_verified_and_the_result_is_stored(harness: Harnes
     proof = response.json()
     assert (response.status_code, proof["holds"]) == (200, True)
     assert (proof["transactions"], proof["entries"]) == (2, 3)
-    assert [claim["claim"] for claim in proof["claims"]] == [*CLAIMS, UNCHANGED]
+    assert [claim["claim"] for claim in proof["claims"]] == [*INVARIANTS, UNCHANGED]
     assert not [claim for claim in proof["claims"] if claim["broken"] or claim["examples"]]
     assert await get_last_proof(harness) == {
         name: proof[name]

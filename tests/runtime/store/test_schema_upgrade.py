@@ -28,7 +28,7 @@ from drivers.schema_upgrades import (
 )
 from harness import PIN, Harness
 from tapgate import VERSION
-from tapgate.ledger.keys import find_by_idempotency_keys, find_by_partner_references
+from tapgate.ledger.idempotency_keys import find_by_idempotency_keys, find_by_partner_references
 from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime.store import StoreError

@@ -1,1 +1,1 @@
-"""Platform overview: transaction rollups, a snapshot of accounts and cards, and ledger proofs."""
+"""Platform overview: rollups, a snapshot of accounts and cards, and ledger verifications."""

@@ -1,11 +1,12 @@
-"""Records of ledger proofs and latency statistics."""
+"""Records for ledger verifications and latency statistics."""
 
 from collections.abc import Sequence
 
 import msgspec
 
 from tapgate.http.api.latency_samples import Sample
-from tapgate.ledger import proofs, verify
+from tapgate.ledger.verifications import StoredVerification
+from tapgate.ledger.verify import Verification
 from tapgate_client.schemas.records import build_record
 from tapgate_client.schemas.reporting import (
     BatchLatencyStats,
@@ -17,22 +18,22 @@ from tapgate_client.schemas.reporting import (
 )
 
 
-def to_proof_record(proof: proofs.StoredProof) -> ProofRecord:
-    return build_record(ProofRecord, proof, holds=proof.is_valid)
+def to_proof_record(verification: StoredVerification) -> ProofRecord:
+    return build_record(ProofRecord, verification, holds=verification.is_valid)
 
 
-def to_ledger_proof(stored_proof: proofs.StoredProof, proof: verify.Proof) -> LedgerProof:
+def to_ledger_proof(stored: StoredVerification, verification: Verification) -> LedgerProof:
     return LedgerProof(
-        **msgspec.structs.asdict(to_proof_record(stored_proof)),
-        message="All ledger checks passed" if proof.is_valid else "Ledger checks failed",
+        **msgspec.structs.asdict(to_proof_record(stored)),
+        message="All ledger checks passed" if verification.is_valid else "Ledger checks failed",
         claims=[
             LedgerClaim(
-                claim=finding.claim,
+                claim=finding.invariant,
                 holds=finding.broken == 0,
                 broken=finding.broken,
                 examples=finding.examples,
             )
-            for finding in proof.findings
+            for finding in verification.findings
         ],
     )
 

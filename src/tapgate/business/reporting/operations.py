@@ -15,10 +15,11 @@ from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.http.api.latency_samples import LatencySamples
-from tapgate.ledger import proofs
+from tapgate.ledger import verifications
 from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.ledger.rollups import get_bucket_start
-from tapgate.ledger.verify import Proof
+from tapgate.ledger.verifications import StoredVerification
+from tapgate.ledger.verify import Verification
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.runtime.store.transaction import Transaction
@@ -94,29 +95,29 @@ async def _get_previous_period(
 
 async def verify_ledger(
     database: Database, actor: Actor, clock: Clock, new_id: IdGenerator, *, vault: Vault
-) -> tuple[proofs.StoredProof, Proof]:
-    """Verify what was added to the ledger since the last verification, and record the proof.
+) -> tuple[StoredVerification, Verification]:
+    """Verify what was added to the ledger since the last verification, and record the result.
 
     Only one verification runs at a time across all gateway processes.
     """
     try:
         async with _verify_job.acquire_connection(database) as connection:
             started_at, started = clock(), perf_counter()
-            proof, progress = await verify_with_checkpoints(connection, vault)
+            verification, progress = await verify_with_checkpoints(connection, vault)
             seconds = perf_counter() - started
-            if proof.is_valid:
+            if verification.is_valid:
                 await save_progress(connection, vault, progress, started_at)
             async with connection.transaction():
-                stored_proof = await proofs.record(
-                    connection, proof, started_at=started_at, seconds=seconds
+                stored = await verifications.record(
+                    connection, verification, started_at=started_at, seconds=seconds
                 )
                 await _trail.record(
                     Transaction(connection, clock, new_id),
                     actor,
                     None,
                     "verified",
-                    result=AuditResult.SUCCESS if stored_proof.is_valid else AuditResult.FAILURE,
-                    reason="; ".join(stored_proof.broken) or None,
+                    result=AuditResult.SUCCESS if stored.is_valid else AuditResult.FAILURE,
+                    reason="; ".join(stored.broken) or None,
                 )
     except AlreadyRunningError:
         raise ApiError(
@@ -124,7 +125,7 @@ async def verify_ledger(
             "The ledger is already being verified. Try again shortly.",
             headers={"Retry-After": "1"},
         ) from None
-    return stored_proof, proof
+    return stored, verification
 
 
 def _build_alert_counts(unresolved: Mapping[tuple[str, str], int]) -> OpenAlertCounts:
@@ -136,9 +137,10 @@ def _build_alert_counts(unresolved: Mapping[tuple[str, str], int]) -> OpenAlertC
 
 
 async def _get_ledger_state(database: Database) -> LedgerState:
-    proof, seal = await proofs.get_latest(database), await queries.get_audit_seal(database)
+    verification = await verifications.get_latest(database)
+    seal = await queries.get_audit_seal(database)
     return LedgerState(
-        last_proof=None if proof is None else to_proof_record(proof),
+        last_proof=None if verification is None else to_proof_record(verification),
         audit=AuditChainState(
             sealed_sequence=seal.sequence,
             sealed_until=None if seal.until is None else format_rfc3339(seal.until),

@@ -1,12 +1,12 @@
-"""Claims about the ledger that `verify` checks, and the queries for rows that contradict them.
+"""Ledger invariants that `verify` checks, and the queries for rows that violate them.
 
 The queries share no code with the modules that write the ledger. A query returns the prefix and the
 number of an ID (both NULL if the row has no ID) and a description.
 
-The claims about transactions and entries hold for every range of IDs, and are checked range by
-range. The parameters $1 and $2 are the first ID of the range and the first ID after it. All other
-claims are about the current state. Their parameter $1 is the start of the transactions that were
-not verified before: an ID, 0 for a verification of everything.
+Range invariants, about transactions and entries, hold for every range of IDs and are checked range
+by range. The parameters $1 and $2 are the first ID of the range and the first ID after it. State
+invariants are about the current state. Their parameter $1 is the start of the transactions that
+were not verified before: an ID, 0 for a verification of everything.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ TOTALS: Final = "overview totals match the transactions"
 #: range of earlier payments. The ID of a refund can be lower than that of its payment, if a clock
 #: was set back or the clocks of two nodes differ. OFFSET 0 fixes the plan: earlier payments are few
 #: and looked up by ID, whatever the statistics say.
-RANGE_CLAIMS: Final[dict[str, str]] = {
+RANGE_INVARIANTS: Final[dict[str, str]] = {
     "every entry refers to two existing accounts": """
         WITH used AS (
             SELECT debit_account AS id FROM entries
@@ -90,7 +90,7 @@ RANGE_CLAIMS: Final[dict[str, str]] = {
 #: The sums of the entries before $1 are passed as $2 and $3, except for transactions that were ever
 #: under review: their entries are written when they are released. For limits, $2 is the first day,
 #: and for the overview totals the first bucket.
-STATE_CLAIMS: Final[dict[str, str]] = {
+STATE_INVARIANTS: Final[dict[str, str]] = {
     BALANCES: """
         WITH reviewed AS (
             SELECT id FROM transactions WHERE held > 0 AND id < $1
@@ -221,4 +221,4 @@ STATE_CLAIMS: Final[dict[str, str]] = {
            <> (coalesce(s.count, 0), coalesce(s.amount, 0), coalesce(s.fees, 0))""",
 }
 
-CLAIMS: Final = (*RANGE_CLAIMS, *STATE_CLAIMS)
+INVARIANTS: Final = (*RANGE_INVARIANTS, *STATE_INVARIANTS)
