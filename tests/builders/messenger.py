@@ -42,7 +42,7 @@ from tapgate.messenger.model import (
     RequestSucceeded,
     TextReply,
 )
-from tapgate.messenger.outbox.messages import enqueue
+from tapgate.messenger.outbox.outbox_messages import enqueue
 from tapgate.messenger.outbox.sender import Sender
 from tapgate.messenger.services import Services
 from tapgate.runtime.health import HealthMonitor

@@ -37,7 +37,7 @@ from tapgate.messenger.flows.cipher import (
     flip_bits,
 )
 from tapgate.messenger.model import OptionList, OutgoingMessage, PinForm, Template
-from tapgate.messenger.outbox.messages import open_message
+from tapgate.messenger.outbox.outbox_messages import open_message
 from tapgate.messenger.services import Services
 from tapgate.messenger.wiring import open_services
 from tapgate.runtime.store.database import Database

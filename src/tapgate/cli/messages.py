@@ -6,7 +6,7 @@ from tapgate.core.settings import Settings
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.core.vault import Vault
 from tapgate.events.notifications.messages import list_pending
-from tapgate.messenger.outbox.messages import list_recent
+from tapgate.messenger.outbox.outbox_messages import list_recent
 from tapgate.runtime.store.database import Database
 from tapgate_client.clock import format_rfc3339
 

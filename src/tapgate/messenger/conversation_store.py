@@ -56,26 +56,26 @@ async def acquire(
 
     Raises `ApiError` with status 503 if the lease is not available within the timeout.
     """
-    held = await _acquire_with_timeout(database, address, now, timeout_seconds)
-    renewal = asyncio.create_task(_renew(database, held))
+    leased = await _acquire_with_timeout(database, address, now, timeout_seconds)
+    renewal = asyncio.create_task(_renew(database, leased))
     try:
-        yield held
+        yield leased
     finally:
         renewal.cancel()
         # Release even on cancellation, so that other tasks do not wait for the lease to expire.
-        await asyncio.shield(_release(database, held))
+        await asyncio.shield(_release(database, leased))
 
 
 async def save(
     tx: asyncpg.Connection | Database,
-    held: LeasedConversation,
+    leased: LeasedConversation,
     conversation: Conversation,
     *,
     now: datetime,
     heard_until: int = 0,
     transcript: bytes | None = None,
 ) -> None:
-    """Save the conversation if the lease is still held, else raise `LeaseLostError`.
+    """Save the conversation if the lease is still leased, else raise `LeaseLostError`.
 
     Without a `transcript`, the stored one is kept.
 
@@ -86,8 +86,8 @@ async def save(
            SET state = $3, expires_at = $4, heard_until = greatest(heard_until, $5),
                transcript = coalesce($6, transcript)
            WHERE address = $1 AND lease = $2 RETURNING true""",
-        held.address,
-        held.lease,
+        leased.address,
+        leased.lease,
         msgspec.to_builtins(conversation),
         now + timedelta(seconds=CONVERSATION_TIMEOUT_SECONDS),
         _clamp_sent_at(heard_until, now),
@@ -124,12 +124,12 @@ async def _acquire_with_timeout(
 ) -> LeasedConversation:
     deadline = asyncio.get_running_loop().time() + timeout_seconds
     pause = _MIN_BACKOFF_SECONDS
-    while (held := await _try_acquire(database, address, now)) is None:
+    while (leased := await _try_acquire(database, address, now)) is None:
         if asyncio.get_running_loop().time() > deadline:
             raise unavailable("Another message in this conversation is still being processed")
         await asyncio.sleep(pause)
         pause = min(pause * 2, _MAX_BACKOFF_SECONDS)
-    return held
+    return leased
 
 
 async def _try_acquire(
@@ -176,7 +176,7 @@ def _restore_conversation(
     )
 
 
-async def _renew(database: Database, held: LeasedConversation) -> None:
+async def _renew(database: Database, leased: LeasedConversation) -> None:
     while True:
         await asyncio.sleep(_RENEW_INTERVAL_SECONDS)
         # A failed renewal is retried. If the lease was lost, the next write of the holder fails.
@@ -184,13 +184,13 @@ async def _renew(database: Database, held: LeasedConversation) -> None:
             await database.execute(
                 """UPDATE messenger.conversations SET leased_until = clock_timestamp() + $3
                    WHERE address = $1 AND lease = $2""",
-                held.address,
-                held.lease,
+                leased.address,
+                leased.lease,
                 _LEASE_DURATION,
             )
 
 
-async def _release(database: Database, held: LeasedConversation) -> None:
+async def _release(database: Database, leased: LeasedConversation) -> None:
     # If this fails, the lease expires. The row of a conversation that was never saved is deleted.
     with contextlib.suppress(Exception):
         await database.execute(
@@ -199,6 +199,6 @@ async def _release(database: Database, held: LeasedConversation) -> None:
                    WHERE address = $1 AND lease = $2 AND expires_at IS NULL)
                UPDATE messenger.conversations SET lease = NULL, leased_until = NULL
                WHERE address = $1 AND lease = $2 AND expires_at IS NOT NULL""",
-            held.address,
-            held.lease,
+            leased.address,
+            leased.lease,
         )

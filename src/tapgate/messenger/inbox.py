@@ -18,7 +18,7 @@ from tapgate.core.vault import Vault
 from tapgate.messenger import people, rate_limits
 from tapgate.messenger.conversation import engine
 from tapgate.messenger.model import Content, NumberChanged, ReceivedMessage, TextContent
-from tapgate.messenger.outbox import messages as outbox
+from tapgate.messenger.outbox import outbox_messages as outbox
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.secret_detection import may_contain_code, may_contain_pin
 from tapgate.runtime.store.work_queue import (
@@ -81,7 +81,7 @@ async def lease_next(services: Services, address: str) -> InboxMessage | None:
 
     The attempt is counted first, which limits the attempts for a message that crashes the process.
     """
-    rows = await QUEUE.claim_in_order(
+    rows = await QUEUE.lease_in_order(
         services.database,
         now=services.clock(),
         limit=1,

@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from tapgate.core.images import ImageError
-from tapgate.messenger import conversation_store, images, inbox, people, runner, turns
+from tapgate.messenger import conversation_store, images, inbox, people, runner, turn_reports
 from tapgate.messenger.channel.graph import MediaError
 from tapgate.messenger.conversation_store import LeasedConversation
 from tapgate.messenger.inbox import InboxMessage
@@ -31,7 +31,7 @@ from tapgate.messenger.model import (
     UnsupportedMessage,
 )
 from tapgate.messenger.services import Services
-from tapgate.messenger.turns import TurnSummary
+from tapgate.messenger.turn_reports import TurnSummary
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_periodically
 from tapgate_client.schemas.chat import ChatChannel, ChatInput, ChatOutcome
@@ -119,7 +119,9 @@ class InboxWorker:
     async def _handle_next(self, address: str) -> bool:
         """Handle the person's oldest message; return False if there is none or it is not due."""
         services = self._services
-        async with conversation_store.acquire(services.database, address, services.clock()) as held:
+        async with conversation_store.acquire(
+            services.database, address, services.clock()
+        ) as leased:
             message = await inbox.lease_next(services, address)
             if message is None:
                 return False
@@ -127,7 +129,7 @@ class InboxWorker:
                 await self._mark_failed(message)
                 return True
             try:
-                await self._handle(held, message)
+                await self._handle(leased, message)
             except Exception:
                 await inbox.schedule_retry(services, message)
                 raise
@@ -135,14 +137,14 @@ class InboxWorker:
         services.wake_sender()
         return True
 
-    async def _handle(self, held: LeasedConversation, message: InboxMessage) -> None:
+    async def _handle(self, leased: LeasedConversation, message: InboxMessage) -> None:
         services = self._services
-        event = await self._build_event(message, is_late=message.sent_at < held.heard_until)
+        event = await self._build_event(message, is_late=message.sent_at < leased.heard_until)
         turn = await runner.run_turn(
-            services, held, event, "webhook", message_id=f"chat:{message.id}"
+            services, leased, event, "webhook", message_id=f"chat:{message.id}"
         )
         async with services.database.transaction() as tx:
-            await runner.save_turn(tx, services, held, turn, heard_until=message.sent_at)
+            await runner.save_turn(tx, services, leased, turn, heard_until=message.sent_at)
             await inbox.complete(tx, message, "handled")
 
     async def _build_event(self, message: InboxMessage, *, is_late: bool) -> Event:
@@ -177,4 +179,4 @@ class InboxWorker:
         async with self._services.database.transaction() as tx:
             await inbox.complete(tx, message, "failed")
             person = await people.load_person(tx, message.address)
-            await turns.enqueue(tx, self._services, person, _FAILED_TURN)
+            await turn_reports.enqueue(tx, self._services, person, _FAILED_TURN)

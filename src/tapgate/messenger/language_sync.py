@@ -19,7 +19,7 @@ _INTERVAL_SECONDS: Final = 1.0
 _BATCH_SIZE: Final = 50
 
 #: People who are not trusted may not own the subscriber's account, so their choice is not stored.
-_CLAIM_SQL: Final = """
+_LEASE_SQL: Final = """
     UPDATE messenger.people SET language_due_at = $2
     WHERE address = ANY (ARRAY(
         SELECT address FROM messenger.people
@@ -42,7 +42,7 @@ class LanguageSync:
 
     async def store_due(self) -> None:
         now = self._clock()
-        for row in await self._database.fetch(_CLAIM_SQL, now, now + LEASE_DURATION, _BATCH_SIZE):
+        for row in await self._database.fetch(_LEASE_SQL, now, now + LEASE_DURATION, _BATCH_SIZE):
             try:
                 await self._store(row["phone_number"], row["language"])
             except ConflictError as error:
@@ -63,7 +63,7 @@ class LanguageSync:
                 await self._gateway.subscribers.update(subscriber.id, language=language)
 
     async def _complete(self, row: asyncpg.Record) -> None:
-        # A language chosen since the claim has changed `language_due_at`, so it is stored next.
+        # A language chosen after the lease changes `language_due_at`, so it is stored next.
         await self._database.execute(
             """UPDATE messenger.people SET language_due_at = NULL
                WHERE address = $1 AND language_due_at = $2""",

@@ -6,7 +6,7 @@ from tapgate.ledger.one_time_codes import send_limit
 from tapgate.ledger.one_time_codes.codes import CODE_LIFETIME, MAX_ATTEMPTS, generate_code
 from tapgate.messenger import rate_limits
 from tapgate.messenger.model import Person, RequestRejected, RequestSucceeded, Template
-from tapgate.messenger.outbox import messages as outbox
+from tapgate.messenger.outbox import outbox_messages as outbox
 from tapgate.messenger.services import Services
 from tapgate_client.errors import Code
 

@@ -18,7 +18,7 @@ from tapgate.messenger import (
     one_time_codes,
     people,
     transcript,
-    turns,
+    turn_reports,
 )
 from tapgate.messenger.conversation import engine
 from tapgate.messenger.conversation.state import Conversation
@@ -53,10 +53,10 @@ from tapgate.messenger.model import (
     TurnContext,
     UnsupportedMessage,
 )
-from tapgate.messenger.outbox import messages as outbox
+from tapgate.messenger.outbox import outbox_messages as outbox
 from tapgate.messenger.services import Services
 from tapgate.messenger.transcript import Transcript
-from tapgate.messenger.turns import TurnSummary
+from tapgate.messenger.turn_reports import TurnSummary
 from tapgate.messenger.understanding.secret_detection import may_contain_pin, remove_tap_urls
 from tapgate_client.schemas.chat import ChatChannel
 
@@ -96,10 +96,10 @@ async def handle_bridge_message(
 ) -> TurnResult:
     """Run a turn for the compatibility endpoint; the replies are returned, not enqueued."""
     now = services.clock()
-    async with conversation_store.acquire(services.database, phone, now) as held:
-        turn = await run_turn(services, held, event, "bridge")
+    async with conversation_store.acquire(services.database, phone, now) as leased:
+        turn = await run_turn(services, leased, event, "bridge")
         async with services.database.transaction() as tx:
-            await _save_state(tx, services, held, turn)
+            await _save_state(tx, services, leased, turn)
     return turn
 
 
@@ -110,17 +110,17 @@ async def submit_form(
     now = services.clock()
     async with conversation_store.acquire(
         services.database, form.address, now, timeout_seconds=_FORM_LEASE_TIMEOUT_SECONDS
-    ) as held:
+    ) as leased:
         if (
-            held.conversation.operation != form.operation
+            leased.conversation.operation != form.operation
             or await forms.find(services.database, form.token_hash, now) is None
         ):
             return None
-        turn = await run_turn(services, held, submission, "webhook")
+        turn = await run_turn(services, leased, submission, "webhook")
         text = next((reply.text for reply in turn.replies if isinstance(reply, TextReply)), "")
         finished = turn.conversation.operation != form.operation
         async with services.database.transaction() as tx:
-            await _save_state(tx, services, held, turn)
+            await _save_state(tx, services, leased, turn)
             if finished:
                 await forms.mark_used(tx, form.token_hash, now)
                 await _enqueue_replies(tx, services, turn)
@@ -130,7 +130,7 @@ async def submit_form(
 
 async def run_turn(
     services: Services,
-    held: LeasedConversation,
+    leased: LeasedConversation,
     event: Event,
     channel: Channel,
     *,
@@ -141,13 +141,13 @@ async def run_turn(
     The conversation is saved only to record that a transfer is about to be sent. The caller saves
     the result. `message_id` stays the same if an interrupted turn runs again.
     """
-    before = await people.load_person(services.database, held.address)
+    before = await people.load_person(services.database, leased.address)
     person = before
     if not isinstance(event, NumberChanged):
         person = await _adopt_language(services, before)
-    conversation, replies, has_failed = held.conversation, list[Reply](), False
+    conversation, replies, has_failed = leased.conversation, list[Reply](), False
     outcome: RequestOutcome | None = None
-    earlier = transcript.open_sealed(services.vault, held.address, held.transcript)
+    earlier = transcript.open_sealed(services.vault, leased.address, leased.transcript)
     event = incoming = await _prepare_event(services, person, conversation, event)
     for _ in range(_MAX_REQUESTS_PER_TURN):
         output = engine.process_event(
@@ -156,19 +156,21 @@ async def run_turn(
         person, conversation = output.person, output.conversation
         replies += output.replies
         if output.kept_image is not None:
-            await kept_images.keep(services, held.address, output.kept_image)
+            await kept_images.keep(services, leased.address, output.kept_image)
         if output.deletes_kept_images:
-            await kept_images.delete_all(services, held.address)
+            await kept_images.delete_all(services, leased.address)
         if output.request is None:
-            lines = transcript.add_turn(earlier, held.conversation, incoming, replies)
-            summary = turns.summarize(_CHANNELS[channel], incoming, output, outcome, len(replies))
+            lines = transcript.add_turn(earlier, leased.conversation, incoming, replies)
+            summary = turn_reports.summarize(
+                _CHANNELS[channel], incoming, output, outcome, len(replies)
+            )
             return TurnResult(
                 before, person, conversation, tuple(replies), has_failed, lines, summary
             )
         if isinstance(output.request, SendMoney):
             # If the response is lost, the conversation must not say that no money was sent.
             await conversation_store.save(
-                services.database, held, conversation, now=services.clock()
+                services.database, leased, conversation, now=services.clock()
             )
         event = outcome = await _perform(services, person, output.request, earlier, message_id)
         has_failed = has_failed or isinstance(outcome, GatewayUnreachable)
@@ -216,13 +218,13 @@ async def _perform(
 async def save_turn(
     tx: asyncpg.Connection,
     services: Services,
-    held: LeasedConversation,
+    leased: LeasedConversation,
     turn: TurnResult,
     *,
     heard_until: int,
 ) -> None:
     """Save the results of a turn from the webhook and enqueue its replies."""
-    await _save_state(tx, services, held, turn, heard_until=heard_until)
+    await _save_state(tx, services, leased, turn, heard_until=heard_until)
     await _enqueue_replies(tx, services, turn)
 
 
@@ -239,7 +241,7 @@ async def _enqueue_replies(tx: asyncpg.Connection, services: Services, turn: Tur
 async def _save_state(
     tx: asyncpg.Connection,
     services: Services,
-    held: LeasedConversation,
+    leased: LeasedConversation,
     turn: TurnResult,
     *,
     heard_until: int = 0,
@@ -247,15 +249,15 @@ async def _save_state(
     now = services.clock()
     await conversation_store.save(
         tx,
-        held,
+        leased,
         turn.conversation,
         now=now,
         heard_until=heard_until,
-        transcript=transcript.seal(services.vault, held.address, turn.transcript),
+        transcript=transcript.seal(services.vault, leased.address, turn.transcript),
     )
     await people.save_person(tx, turn.person_before, turn.person, now)
     if turn.summary is not None:
-        await turns.enqueue(tx, services, turn.person, turn.summary)
+        await turn_reports.enqueue(tx, services, turn.person, turn.summary)
 
 
 async def _issue_form(

@@ -18,12 +18,12 @@ from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.inbox_worker import InboxWorker
 from tapgate.messenger.language_sync import LanguageSync
-from tapgate.messenger.outbox import claims
+from tapgate.messenger.outbox import leases
 from tapgate.messenger.outbox.sender import Sender
 from tapgate.messenger.outbox.status_reporter import StatusReporter
 from tapgate.messenger.retention import RETENTION
 from tapgate.messenger.services import Services
-from tapgate.messenger.turns import TurnReporter
+from tapgate.messenger.turn_reports import TurnReporter
 from tapgate.messenger.understanding.language_model import IntentService
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.health import HealthMonitor
@@ -123,7 +123,7 @@ async def _build_services(
         active_conversations=conversation_store.cache_active_count(database, clock),
         metric_sources=[
             process_metrics,
-            BacklogMetrics(database, [claims.BACKLOG_SQL, inbox.BACKLOG_SQL]),
+            BacklogMetrics(database, [leases.BACKLOG_SQL, inbox.BACKLOG_SQL]),
         ],
         graph=await _open_graph_client(stack, settings),
         flow_key=None if flow_key is None else FlowKey(flow_key),

@@ -16,7 +16,7 @@ from tapgate.http import metrics
 from tapgate.http.backlog_metrics import BacklogMetrics
 from tapgate.http.metrics import AuthFailure, render_collectors
 from tapgate.messenger import inbox
-from tapgate.messenger.outbox import claims
+from tapgate.messenger.outbox import leases
 from tapgate.runtime.shared_metrics import Counter, Gauge, Histogram, SharedMetrics
 from tapgate.runtime.store.database import Database
 
@@ -203,7 +203,7 @@ async def test_messenger_backlogs_are_reported(database: Database) -> None:
                                            reserved_until, status, received_at)
            VALUES (1, 'a', '+23276000000', 0, 1, now(), 'waiting', now() - interval '1 minute')"""
     )
-    metrics = BacklogMetrics(database, [claims.BACKLOG_SQL, inbox.BACKLOG_SQL])
+    metrics = BacklogMetrics(database, [leases.BACKLOG_SQL, inbox.BACKLOG_SQL])
     await metrics.update()
     samples = collect(metrics)
     for queue in ("outbox", "inbox"):

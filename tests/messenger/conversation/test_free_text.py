@@ -55,7 +55,7 @@ def build_driver(*texts: str, language: str = "en", **setting: object) -> Conver
 def test_document_type_can_be_given_in_words(language, text, document):
     chat = build_driver("kyc", text, language=language)
     assert chat.conversation.facts["type"] == document
-    assert chat.conversation.piece == "picture"
+    assert chat.conversation.step == "picture"
 
 
 def test_next_document_type_can_be_given_in_words():
@@ -89,7 +89,7 @@ def test_block_reason_can_be_given_in_words(language, text, reason):
 def test_text_that_resembles_the_current_command_does_not_restart_it():
     chat = build_driver("kyc", "i want to verify my identity")
     assert "canceled" not in chat.reply_text
-    assert chat.conversation.piece == "type"
+    assert chat.conversation.step == "type"
 
 
 def test_global_keywords_take_precedence_over_options():
@@ -107,7 +107,7 @@ def test_yes_accepts_the_offer_to_register(language, yes):
     chat("balance")
     chat(resolve_text_message(yes))
     assert chat.conversation.command == "register"
-    assert chat.conversation.piece == "names"
+    assert chat.conversation.step == "names"
 
 
 def test_yes_accepts_the_only_suggested_command():
@@ -147,7 +147,7 @@ def test_yes_applies_only_to_the_last_question():
 def test_recipient_without_a_command_starts_a_payment(text, lookup):
     chat = build_driver(text)
     assert lookup in chat.gateway.requests
-    assert chat.conversation.piece == "amount"
+    assert chat.conversation.step == "amount"
 
 
 @each("text", ["covid-19", "5k", "12345678", "wi-fi"])
@@ -239,7 +239,7 @@ def test_command_guessed_from_a_number_is_ignored(earlier_messages):
 @each("text", ["it was not stolen", "i do not know"])
 def test_text_that_names_no_option_repeats_the_question(text):
     chat = build_driver("block", "TG-0001", text)
-    assert chat.conversation.piece == "reason"
+    assert chat.conversation.step == "reason"
 
 
 def test_number_at_the_confirmation_does_not_change_the_payment():
@@ -256,14 +256,14 @@ def test_send_command_followed_by_a_pin_is_rejected(text):
     assert chat.conversation.stage == "idle"
     chat = build_driver("send money", "AM-1001", text)
     assert "looks like a PIN" in chat.reply_text
-    assert chat.conversation.piece == "amount"
+    assert chat.conversation.step == "amount"
 
 
 @each("language, text", [("en", "send 8 to mum"), ("fr", "envoie 8 à mum")])
 def test_unknown_recipient_name_asks_for_the_recipient_and_keeps_the_amount(language, text):
     chat = build_driver(text, language=language)
     assert "mum" in chat.reply_text
-    assert chat.conversation.piece == "to"
+    assert chat.conversation.step == "to"
     chat("AM-1001")
     assert chat.conversation.facts["amount"] == "8.00"
 
@@ -285,7 +285,7 @@ def test_ambiguous_recipient_name_asks_for_the_recipient():
     recipients = tuple(Recipient(name="Mohamed K.", payee=f"AM-{n}") for n in range(2))
     chat.person = msgspec.structs.replace(chat.person, recipients=recipients)
     chat(resolve_text_message("send 8 to Mohamed"))
-    assert chat.conversation.piece == "to"
+    assert chat.conversation.step == "to"
 
 
 @each("text", ["send 1k to AM-1001", "send $5", "send 5 USD to AM-1001"])
@@ -484,7 +484,7 @@ def test_greeting_does_not_interrupt_a_command(language, greeting, earlier_messa
     chat = build_driver(*earlier_messages, language=language)
     before = chat.conversation
     chat(resolve_text_message(greeting))
-    assert (chat.conversation.stage, chat.conversation.piece) == (before.stage, before.piece)
+    assert (chat.conversation.stage, chat.conversation.step) == (before.stage, before.step)
     assert "canceled" not in chat.reply_text
 
 
@@ -615,7 +615,7 @@ def test_option_ids_of_a_canceled_payment_expire():
 def test_fee_question_offers_send_and_keeps_the_pin_question_open(language, text, amount):
     chat = build_driver(text, language=language)
     if amount is not None:
-        assert (chat.conversation.command, chat.conversation.piece) == ("fees", "amount")
+        assert (chat.conversation.command, chat.conversation.step) == ("fees", "amount")
         chat(amount)
     assert chat.last_offer.options[0].id == "cmd:send"
     chat = build_driver("send 5 to AM-1001", "yes", text, language=language)

@@ -161,7 +161,7 @@ def test_unsolicited_pin_is_neither_echoed_nor_stored():
     assert PIN not in reply
     for word in ("send money", PIN):
         chat(word)
-    assert chat.conversation.piece == "to"
+    assert chat.conversation.step == "to"
     assert PIN not in msgspec.json.encode(chat.conversation).decode()
 
 

@@ -60,9 +60,9 @@ def test_agents_of_the_named_place_are_listed(text, language, title):
 
 def test_place_is_asked_for_and_can_be_corrected():
     chat = ask("where is the nearest agent?")
-    assert chat.conversation.piece == "place"
+    assert chat.conversation.step == "place"
     assert "found no agent" in chat("Kailahun")
-    assert chat.conversation.piece == "place"
+    assert chat.conversation.step == "place"
     assert "Kargbo Shop" in chat("in Bo")
     assert chat.conversation.stage == "idle"
 
@@ -137,7 +137,7 @@ def test_untrusted_person_gets_a_quote_without_limits():
 def test_fee_question_does_not_take_four_bare_digits_as_an_amount():
     chat = ask("what are the fees?")
     assert "looks like a PIN" in chat(PIN)
-    assert chat.conversation.piece == "amount"
+    assert chat.conversation.step == "amount"
     assert PIN not in str(chat.conversation)
     assert chat.list_requests("wallet.create_quote") == []
     assert "*5,000.00 SLE*" in chat("5000 SLE")

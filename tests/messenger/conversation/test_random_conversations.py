@@ -203,7 +203,7 @@ class RandomConversation(RuleBasedStateMachine):
         ids = self.known_option_ids[-6:] if choice % 4 else self.known_option_ids
         self.handle_event(OptionChosen(id=ids[choice % len(ids)], is_late=late), crash=crash)
 
-    @precondition(lambda self: self.chat.conversation.piece != "amount")
+    @precondition(lambda self: self.chat.conversation.step != "amount")
     @rule(
         text=st.sampled_from([PIN, PIN, WRONG_PIN, f"{PIN} {PIN}", f"{PIN} {WRONG_PIN}"]),
         late=st.booleans(),
@@ -253,7 +253,7 @@ class RandomConversation(RuleBasedStateMachine):
                 isinstance(self.last, TextMessage)
                 and self.last.text is not None
                 and PIN in self.last.text
-                and self.chat.conversation.piece == "amount"
+                and self.chat.conversation.step == "amount"
             )
         )
     )
@@ -314,7 +314,7 @@ class RandomConversation(RuleBasedStateMachine):
             (card, amount) = CONFIRMATION_PATTERN.search(self.chat.replies[-1].text).groups()
             digits = re.sub(r"\D", "", amount)
             self.confirmations[now.operation] = (card, f"{digits[:-2]}.{digits[-2:]}")
-        if now.command == "send" and now.piece == "sent" and before.stage == "confirm":
+        if now.command == "send" and now.step == "sent" and before.stage == "confirm":
             assert before.operation == now.operation
             self.gateway.confirmed[now.operation] = self.confirmations[now.operation]
 
@@ -371,11 +371,11 @@ def check_no_secret(output: EngineOutput) -> None:
 def check_state_transition(before: Conversation, output: EngineOutput) -> None:
     """Check the conversation state and the transition that led to it."""
     now = output.conversation
-    current_step = SCRIPTS[now.command].get_step(now.piece) if now.command else None
+    current_step = SCRIPTS[now.command].get_step(now.step) if now.command else None
     assert (now.stage == "executing") == (output.request is not None)
     match now.stage:
         case "idle":
-            assert (now.command, now.piece, now.operation, now.facts) == (None, None, None, {})
+            assert (now.command, now.step, now.operation, now.facts) == (None, None, None, {})
         case "collecting":
             assert isinstance(current_step, AskStep | RequestStep)
         case "confirm":
@@ -387,14 +387,14 @@ def check_state_transition(before: Conversation, output: EngineOutput) -> None:
             assert now.operation
     if current_step is not None and current_step.name == "sent" and now.command == "send":
         # The PIN of a payment is requested only after a yes, for the confirmed operation.
-        assert (before.stage, before.piece) == ("confirm", "confirmed") or before.piece == "sent"
+        assert (before.stage, before.step) == ("confirm", "confirmed") or before.step == "sent"
         assert before.operation == now.operation
     if isinstance(output.request, gateway_requests.SendMoney):
         assert before.stage == "await_pin"
         assert output.request.request_id == before.operation
     if now.uncertain:
         assert now.command == "send"
-        assert now.piece == "sent"
+        assert now.step == "sent"
 
 
 def check_replies(output: EngineOutput) -> None:

@@ -325,9 +325,9 @@ def test_recipient_that_cannot_be_paid_is_rejected(recipient, response):
     chat = ConversationDriver()
     chat("send money")
     assert response in chat(recipient)
-    assert chat.conversation.piece == "to"
+    assert chat.conversation.step == "to"
     chat("AM-1001")
-    assert chat.conversation.piece == "amount"
+    assert chat.conversation.step == "amount"
 
 
 def test_recipient_without_a_card_is_paid_and_saved_by_phone_number():
@@ -342,7 +342,7 @@ def test_recipient_without_a_card_is_paid_and_saved_by_phone_number():
     assert [recipient.payee for recipient in chat.person.recipients] == [CARDLESS_PHONE]
     chat("send money")
     chat.choose_option(f"phone:{CARDLESS_PHONE}")
-    assert chat.conversation.piece == "amount"
+    assert chat.conversation.step == "amount"
 
 
 def test_saved_recipients_are_unique_and_limited():
@@ -363,7 +363,7 @@ def test_recipient_is_saved_on_request():
     assert "*send 50 to Aminata*" in chat.reply_text
     chat("send money")
     chat.choose_option("card:AM-1001")
-    assert chat.conversation.piece == "amount"
+    assert chat.conversation.step == "amount"
 
 
 def test_saved_recipient_is_chosen_by_number_or_name():
@@ -372,7 +372,7 @@ def test_saved_recipient_is_chosen_by_number_or_name():
         chat.person = save_recipient(chat)
         chat("send money")
         chat(name)
-        assert chat.conversation.piece == "amount"
+        assert chat.conversation.step == "amount"
         for word in ("5", "yes", PIN):
             chat(word)
         assert "Save contact" not in chat.reply_text
@@ -461,7 +461,7 @@ def test_recipient_rejected_by_the_gateway_is_requested_again(code, response):
     chat("send money")
     chat.gateway.overrides = {gateway_requests.FindPayeeByCard: [RequestRejected(code=code)]}
     assert response in chat("AM-1001")
-    assert chat.conversation.piece == "to"
+    assert chat.conversation.step == "to"
 
 
 def test_amount_rejected_by_the_quote_is_requested_again():
@@ -471,7 +471,7 @@ def test_amount_rejected_by_the_quote_is_requested_again():
     error = RequestRejected(code="DAILY_LIMIT_EXCEEDED")
     chat.gateway.overrides = {"wallet.create_quote": [error]}
     assert "instead" in chat("500")
-    assert chat.conversation.piece == "amount"
+    assert chat.conversation.step == "amount"
 
 
 def test_recipient_in_place_of_the_amount_replaces_the_recipient():

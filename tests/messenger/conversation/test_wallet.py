@@ -255,7 +255,7 @@ def test_registration_step_by_step_creates_the_subscriber(language, yes, welcome
     chat.gateway.subscriber = None
     chat("register")
     chat("Aminata")
-    assert chat.conversation.piece == "names"
+    assert chat.conversation.step == "names"
     text = chat("Aminata Kamara")
     assert "Aminata Kamara" in text
     assert PHONE in text
@@ -366,7 +366,7 @@ def test_image_during_another_command_is_kept():
     chat = ConversationDriver()
     chat("send money")
     assert "I'll keep your photo" in chat.send_image()
-    assert chat.conversation.piece == "to"
+    assert chat.conversation.step == "to"
     assert "I still have your photo" in chat("cancel")
     assert "What does it show?" in chat("kyc")
 
@@ -432,7 +432,7 @@ def build_hidden_number_driver(language: str = "en") -> ConversationDriver:
 def test_hidden_number_is_verified_with_a_one_time_code(language, confirmed, balance):
     chat = build_hidden_number_driver(language)
     chat("balance")
-    assert chat.conversation.piece == "phone"
+    assert chat.conversation.step == "phone"
     chat("what?")
     chat(PHONE)
     assert chat.list_requests(gateway_requests.SendOneTimeCode)[0].phone == PHONE
@@ -452,7 +452,7 @@ def test_rejected_one_time_code_returns_to_the_phone_question():
     chat("balance")
     chat(PHONE)
     assert "start again" in chat("111111")
-    assert chat.conversation.piece == "phone"
+    assert chat.conversation.step == "phone"
 
 
 def test_new_code_can_be_requested_and_another_number_entered():
@@ -462,7 +462,7 @@ def test_new_code_can_be_requested_and_another_number_entered():
     chat.choose_option("code")
     assert len(chat.list_requests(gateway_requests.SendOneTimeCode)) == 2
     chat.choose_option("phone")
-    assert chat.conversation.piece == "phone"
+    assert chat.conversation.step == "phone"
 
 
 def test_one_time_code_is_not_stored_in_the_conversation():

@@ -12,7 +12,7 @@ from drivers.in_process import AppTransport
 from drivers.messenger import MessengerDriver, ServicesDriver
 from harness import PIN, WRONG_PIN
 from tapgate.messenger.model import COMMANDS, PinForm
-from tapgate.messenger.turns import TurnReporter
+from tapgate.messenger.turn_reports import TurnReporter
 from tapgate.runtime.store.work_queue import LEASE_DURATION
 from tapgate.server.gateway import create_app
 from tapgate.sites.console.labels import CHAT_COMMAND_LABELS

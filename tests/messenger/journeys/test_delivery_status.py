@@ -10,7 +10,7 @@ from builders.auth import FakeClock
 from drivers.in_process import AppTransport
 from drivers.messenger import WEBHOOK_PATH, MessengerDriver, ServicesDriver
 from tapgate.events.notifications.messages import SERVICE_NAME
-from tapgate.messenger.outbox import claims
+from tapgate.messenger.outbox import leases
 from tapgate.messenger.outbox.status_reporter import StatusReporter
 from tapgate.runtime.store.work_queue import LEASE_DURATION
 from tapgate.server.gateway import create_app
@@ -36,9 +36,9 @@ async def send_code(
     )
     assert response.status_code == 202
     services = messenger.services
-    (claim,) = await claims.claim(services.database, now=services.clock(), limit=1)
-    await claims.complete(
-        services.database, claim, [channel_id], services.clock(), keep_content=False
+    (leased,) = await leases.lease(services.database, now=services.clock(), limit=1)
+    await leases.complete(
+        services.database, leased, [channel_id], services.clock(), keep_content=False
     )
 
 

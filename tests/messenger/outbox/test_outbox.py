@@ -16,7 +16,7 @@ from tapgate.messenger.model import (
     Template,
     TextReply,
 )
-from tapgate.messenger.outbox.messages import (
+from tapgate.messenger.outbox.outbox_messages import (
     UnreadableError,
     list_recent,
     open_message,

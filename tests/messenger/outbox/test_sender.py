@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 from builders.messenger import OTHER_PHONE, PHONE, SenderDriver
 from tapgate.core.vault import Vault
 from tapgate.messenger.model import DeliveryStatus, Option, OptionList, Template
-from tapgate.messenger.outbox import claims, statuses
-from tapgate.messenger.outbox.messages import list_recent
+from tapgate.messenger.outbox import leases, statuses
+from tapgate.messenger.outbox.outbox_messages import list_recent
 from tapgate.messenger.outbox.sender import MAX_MESSAGE_AGE, Sender
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.work_queue import compute_backoff
@@ -155,15 +155,15 @@ async def test_message_is_sent_again_after_a_crash_before_completion(
         raise unavailable("The database cannot be reached")
 
     with monkeypatch.context() as patch:
-        patch.setattr(claims, "complete", fail_to_complete)
+        patch.setattr(leases, "complete", fail_to_complete)
         with capture_logs() as logs:
             await sender_driver.create_sender().send_due()
     assert [log["event"] for log in logs] == ["outbox.completion_failed"]
     assert sender_driver.list_delivered_texts() == ["one"]
     await sender_driver.create_sender().send_due()
-    # The lease has not expired, so the first message cannot be claimed again yet.
+    # The lease has not expired, so the first message cannot be leased again yet.
     assert sender_driver.list_delivered_texts() == ["one"]
-    sender_driver.clock.advance(seconds=claims.LEASE_DURATION.total_seconds())
+    sender_driver.clock.advance(seconds=leases.LEASE_DURATION.total_seconds())
     await sender_driver.create_sender().send_due()
     assert sender_driver.list_delivered_texts() == ["one", "one", "two"]
     assert await sender_driver.list_statuses() == [("sent", None)] * 2
@@ -337,15 +337,15 @@ async def test_sender_continues_after_database_errors(
     monkeypatch.setattr("tapgate.messenger.outbox.sender.POLL_INTERVAL_SECONDS", 0.01)
     await sender_driver.open_service_window(PHONE)
     await sender_driver.enqueue("Hello")
-    claim, failures = claims.claim, [unavailable("database"), unavailable("database")]
+    lease, failures = leases.lease, [unavailable("database"), unavailable("database")]
 
-    async def claim_with_failures(*args: Any, **options: Any) -> list[claims.Claim]:
+    async def lease_with_failures(*args: Any, **options: Any) -> list[leases.LeasedMessage]:
         if failures:
             error: ApiError = failures.pop()
             raise error
-        return await claim(*args, **options)
+        return await lease(*args, **options)
 
-    monkeypatch.setattr(claims, "claim", claim_with_failures)
+    monkeypatch.setattr(leases, "lease", lease_with_failures)
     task = asyncio.create_task(sender_driver.create_sender().run())
     async with asyncio.timeout(30):
         while not sender_driver.list_delivered_texts():
@@ -356,25 +356,25 @@ async def test_sender_continues_after_database_errors(
     assert sender_driver.list_delivered_texts() == ["Hello"]
 
 
-async def test_expired_claim_cannot_change_the_message(sender_driver: SenderDriver) -> None:
+async def test_expired_lease_cannot_change_the_message(sender_driver: SenderDriver) -> None:
     await sender_driver.enqueue("Hello")
     now = sender_driver.clock()
-    (lost,) = await claims.claim(sender_driver.database, now=now, limit=9)
-    assert await claims.claim(sender_driver.database, now=now, limit=9) == []
-    later = now + claims.LEASE_DURATION
-    (held,) = await claims.claim(sender_driver.database, now=later, limit=9)
-    await claims.schedule_retry(sender_driver.database, lost, "131000", now - timedelta(days=1))
-    await claims.fail(sender_driver.database, lost, "131047", now, keep_content=False)
-    await claims.extend_lease(sender_driver.database, lost, ["x"], now)
+    (lost,) = await leases.lease(sender_driver.database, now=now, limit=9)
+    assert await leases.lease(sender_driver.database, now=now, limit=9) == []
+    later = now + leases.LEASE_DURATION
+    (held,) = await leases.lease(sender_driver.database, now=later, limit=9)
+    await leases.schedule_retry(sender_driver.database, lost, "131000", now - timedelta(days=1))
+    await leases.fail(sender_driver.database, lost, "131047", now, keep_content=False)
+    await leases.extend_lease(sender_driver.database, lost, ["x"], now)
     (row,) = await sender_driver.list_rows()
     assert (row["status"], row["problem"]) == ("waiting", None)
     assert (row["attempts"], row["next_attempt_at"]) == (
         held.attempts,
-        later + claims.LEASE_DURATION,
+        later + leases.LEASE_DURATION,
     )
 
 
-async def test_concurrent_claims_return_the_oldest_message_of_each_recipient_once(
+async def test_concurrent_leases_return_the_oldest_message_of_each_recipient_once(
     sender_driver: SenderDriver,
 ) -> None:
     people = [f"+232760000{number}" for number in range(10, 40)]
@@ -382,14 +382,14 @@ async def test_concurrent_claims_return_the_oldest_message_of_each_recipient_onc
     for person in people:
         oldest[person], _ = await sender_driver.enqueue("one", person)
         await sender_driver.enqueue("two", person)
-    claimed = await asyncio.gather(
+    batches = await asyncio.gather(
         *(
-            claims.claim(sender_driver.database, now=sender_driver.clock(), limit=9)
+            leases.lease(sender_driver.database, now=sender_driver.clock(), limit=9)
             for _ in range(20)
         )
     )
-    claimed.append(await claims.claim(sender_driver.database, now=sender_driver.clock(), limit=99))
-    results = [(item.address, item.id) for batch in claimed for item in batch]
+    batches.append(await leases.lease(sender_driver.database, now=sender_driver.clock(), limit=99))
+    results = [(item.address, item.id) for batch in batches for item in batch]
     assert sorted(results) == sorted(oldest.items())
 
 
@@ -526,16 +526,20 @@ async def test_support_reply_that_failed_later_is_sent_as_a_template_once(
 async def test_failure_reported_before_the_text_is_recorded_sends_the_template(
     sender_driver: SenderDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    complete = claims.complete
+    complete = leases.complete
 
     async def complete_after_report(
-        database: Database, claim: claims.Claim, channel_ids: list[str], *args: Any, **options: Any
+        database: Database,
+        leased: leases.LeasedMessage,
+        channel_ids: list[str],
+        *args: Any,
+        **options: Any,
     ) -> None:
         if options["is_text_form"]:
             await _report(sender_driver, channel_ids[0], "failed", "131047")
-        await complete(database, claim, channel_ids, *args, **options)
+        await complete(database, leased, channel_ids, *args, **options)
 
-    monkeypatch.setattr(claims, "complete", complete_after_report)
+    monkeypatch.setattr(leases, "complete", complete_after_report)
     await sender_driver.open_service_window(PHONE)
     await _record_chat(sender_driver)
     await sender_driver.enqueue(SUPPORT_REPLY, key="gateway:msg_1")

@@ -8,8 +8,8 @@ import pytest
 
 from builders.messenger import PHONE, OutboxDriver, SenderDriver
 from tapgate.messenger.model import DeliveryStatus, Template, TextReply
-from tapgate.messenger.outbox import claims, statuses
-from tapgate.messenger.outbox.messages import list_recent
+from tapgate.messenger.outbox import leases, statuses
+from tapgate.messenger.outbox.outbox_messages import list_recent
 from tapgate_sandbox.fake_provider.provider import PlannedFailure
 
 CODE_TEMPLATE = Template(name="one_time_code", language="fr", parameters=("918273",))
@@ -26,9 +26,9 @@ async def mark_sent(
 ) -> None:
     """Enqueue a message and mark it as accepted by the provider under these IDs."""
     await outbox.enqueue(message, key=key)
-    (claim,) = await claims.claim(outbox.database, now=outbox.clock(), limit=1)
-    await claims.complete(
-        outbox.database, claim, list(channel_ids), outbox.clock(), keep_content=True
+    (leased,) = await leases.lease(outbox.database, now=outbox.clock(), limit=1)
+    await leases.complete(
+        outbox.database, leased, list(channel_ids), outbox.clock(), keep_content=True
     )
 
 
@@ -44,8 +44,8 @@ async def test_message_is_queued_until_it_is_sent(outbox: OutboxDriver) -> None:
     await outbox.enqueue(CODE_TEMPLATE)
     (message,) = await list_recent(outbox.database, outbox.vault, PHONE)
     assert (message.status, message.language) == ("queued", "fr")
-    (claim,) = await claims.claim(outbox.database, now=outbox.clock(), limit=1)
-    await claims.complete(outbox.database, claim, ["wamid.1"], outbox.clock(), keep_content=True)
+    (leased,) = await leases.lease(outbox.database, now=outbox.clock(), limit=1)
+    await leases.complete(outbox.database, leased, ["wamid.1"], outbox.clock(), keep_content=True)
     assert await get_status(outbox) == "sent"
 
 

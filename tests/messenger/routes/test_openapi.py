@@ -21,7 +21,7 @@ from builders.messenger import (
 from tapgate.http.openapi_components import inline_shared_parts
 from tapgate.messenger.routes import ENDPOINTS
 from tapgate.messenger.routes.bridge import BridgeMessage
-from tapgate.messenger.routes.messages import TemplateMessage
+from tapgate.messenger.routes.template_messages import TemplateMessage
 
 HANDSHAKE_QUERY = {
     "hub.mode": "subscribe",

@@ -78,7 +78,7 @@ async def add_jobs(database: Database, *destinations: int, due_at: datetime = NO
 async def claim(
     source: Any, *, now: datetime = NOW, limit: int = 1_000, capacity: int = 1_000, **known: int
 ) -> list[Job]:
-    rows = await QUEUE.claim_fairly(
+    rows = await QUEUE.lease_fairly(
         source,
         destinations=DESTINATIONS,
         now=now,
@@ -206,13 +206,13 @@ async def test_ordered_queue_leases_only_the_oldest_job_of_a_destination(
 ) -> None:
     ordered = WorkQueue("test_jobs", "job.id, job.attempts", destination="destination::text")
     await add_jobs(database, 1, 1, 2)
-    first, other = await ordered.claim_in_order(database, now=NOW, limit=9)
-    assert await ordered.claim_in_order(database, now=NOW, limit=9) == []
+    first, other = await ordered.lease_in_order(database, now=NOW, limit=9)
+    assert await ordered.lease_in_order(database, now=NOW, limit=9) == []
     job = Job(first["id"], first["attempts"], 1)
     await RETRY.record(database, [(job, {"retry_at": NOW + timedelta(hours=1), "note": ""})])
-    assert await ordered.claim_in_order(database, now=NOW, limit=9, destination="1") == []
+    assert await ordered.lease_in_order(database, now=NOW, limit=9, destination="1") == []
     await FAILED.record(database, [(job._replace(attempts=1), {})])
-    (second,) = await ordered.claim_in_order(database, now=NOW, limit=9, destination="1")
+    (second,) = await ordered.lease_in_order(database, now=NOW, limit=9, destination="1")
     assert second["id"] not in (first["id"], other["id"])
 
 
@@ -222,7 +222,7 @@ async def test_ordered_queue_can_have_an_order_other_than_the_id(database: Datab
     )
     await add_jobs(database, 1, 1)
     await database.execute("UPDATE test_jobs SET note = repeat('x', 9 - id::int)")
-    (first,) = await ordered.claim_in_order(database, now=NOW, limit=9)
+    (first,) = await ordered.lease_in_order(database, now=NOW, limit=9)
     assert first["id"] == await database.fetchval("SELECT max(id) FROM test_jobs")
 
 
@@ -250,11 +250,11 @@ async def test_owner_leases_a_job_before_it_is_due_and_keeps_its_reservation(
     assert await list_due(3) == {"1", "2"}
     assert await list_due(3, "2") == {"1"}
     assert await list_due(4) == {"2"}
-    assert await owned.claim_in_order(database, now=NOW, limit=9, destination="1", owner=4) == []
+    assert await owned.lease_in_order(database, now=NOW, limit=9, destination="1", owner=4) == []
     for _ in range(2):
-        (job,) = await owned.claim_in_order(database, now=NOW, limit=9, destination="1", owner=3)
+        (job,) = await owned.lease_in_order(database, now=NOW, limit=9, destination="1", owner=3)
         assert job["next_attempt_at"] == reserved_until
-    (other,) = await owned.claim_in_order(database, now=NOW, limit=9, owner=4)
+    (other,) = await owned.lease_in_order(database, now=NOW, limit=9, owner=4)
     assert other["next_attempt_at"] == NOW + LEASE_DURATION
 
 

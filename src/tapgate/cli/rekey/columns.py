@@ -26,7 +26,7 @@ from tapgate.ledger.card_proofs.issuer_keys import build_master_context, build_o
 from tapgate.ledger.card_proofs.issuer_keys import build_vault_context as build_keyset_context
 from tapgate.messenger.inbox import get_sealing_context as build_inbox_context
 from tapgate.messenger.kept_images import get_sealing_context as build_kept_image_context
-from tapgate.messenger.outbox.messages import get_sealing_context as build_outbox_context
+from tapgate.messenger.outbox.outbox_messages import get_sealing_context as build_outbox_context
 from tapgate.messenger.transcript import get_sealing_context as build_transcript_context
 
 _SMALL_BATCH: Final = 200

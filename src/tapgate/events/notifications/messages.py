@@ -221,7 +221,7 @@ class MessageSender:
         await self._expire()
         limit = _FIRST_BATCH_SIZE
         while self._secret is not None:
-            rows = await _QUEUE.claim(self._database, now=self._clock(), limit=limit)
+            rows = await _QUEUE.lease(self._database, now=self._clock(), limit=limit)
             await self.send([ClaimedMessage(**row) for row in rows])
             if len(rows) < limit or not self.is_accepting:
                 return  # no more due messages, or the messenger is probably down

@@ -107,7 +107,7 @@ async def claim(
     database: Database, *, now: datetime, limit: int, capacity: int, capacities: Mapping[int, int]
 ) -> list[ClaimedDelivery]:
     """Claim due deliveries to active endpoints, with their events and endpoints."""
-    rows = await _QUEUE.claim_fairly(
+    rows = await _QUEUE.lease_fairly(
         database,
         destinations=f"SELECT id FROM webhook_endpoints WHERE {_IS_ACTIVE}",
         now=now,

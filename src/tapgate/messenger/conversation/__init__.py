@@ -1,5 +1,5 @@
 """Conversation engine: pure and table-driven.
 
-It takes the conversation state and an event, and returns the new state, the replies, the effects
+It takes the person, the conversation and an event, and returns both with their changes, the replies
 and at most one gateway request.
 """

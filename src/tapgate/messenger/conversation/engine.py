@@ -55,7 +55,7 @@ def process_event(
             # The previous turn was interrupted before it processed the outcome of its gateway
             # request. The outcome is unknown, and the new event is not processed.
             event = GatewayUnreachable(uncertain=True)
-    step = interpreter.get_current_step(conversation.command, conversation.piece)
+    step = interpreter.get_current_step(conversation.command, conversation.step)
     interpreter.perform(turn, _read_event(turn, step, event))
     return turn.to_output()
 

@@ -67,7 +67,7 @@ def perform(turn: Turn, move: Move | None) -> None:
 
 
 def _get_step(turn: Turn) -> Step | None:
-    return get_current_step(turn.conversation.command, turn.conversation.piece)
+    return get_current_step(turn.conversation.command, turn.conversation.step)
 
 
 def _perform(turn: Turn, step: Step | None, move: Move) -> Move | None:  # noqa: PLR0912 - one branch per move
@@ -126,7 +126,7 @@ def _begin_command(turn: Turn, command: Command, text: str) -> None:
         turn.update(met=None)
         turn.finish("pin.unavailable", "person", "menu")
         return
-    turn.update(met=None, suggested=None, command=command, stage="collecting", piece=None)
+    turn.update(met=None, suggested=None, command=command, stage="collecting", step=None)
     script.on_begin(turn, text)
     _advance(turn)
 
@@ -185,12 +185,12 @@ def _start_step(turn: Turn, step: Step) -> None:
         case RequestStep():
             _send_request(turn, step, step.build_request(turn))
         case AskStep():
-            turn.update(piece=step.name, stage="collecting")
+            turn.update(step=step.name, stage="collecting")
             turn.ask(step.prompt(turn), step.choices(turn))
         case ConfirmStep():
             # Assign the operation ID here, so that it is stored before the PIN arrives.
             turn.update(
-                piece=step.name,
+                step=step.name,
                 stage="confirm",
                 operation=turn.context.new_operation_id,
                 form_answered=False,
@@ -211,7 +211,7 @@ def _ask_pin(turn: Turn, step: PinStep) -> None:
     if operation is None:
         operation = turn.context.new_operation_id
         turn.update(operation=operation, form_answered=False)
-    turn.update(piece=step.name, stage="await_pin")
+    turn.update(step=step.name, stage="await_pin")
     text = step.prompt(turn)
     if turn.context.pin_entry_mode == "text":
         turn.ask(f"{text}\n\n{turn.translate(f'pin.text.{step.form}')}")
@@ -249,7 +249,7 @@ def _apply_answer(turn: Turn, step: Step, answer: ParsedAnswer) -> None:
 
 
 def _send_request(turn: Turn, step: Step, request: GatewayRequest) -> None:
-    turn.update(stage="executing", piece=step.name, offer=None)
+    turn.update(stage="executing", step=step.name, offer=None)
     turn.request = request
 
 

@@ -29,7 +29,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     stage: Stage = "idle"
     command: Command | None = None
     #: Name of the current step in the command's script: a question or a gateway request.
-    piece: str | None = None
+    step: str | None = msgspec.field(default=None, name="piece")
     #: Values collected so far, by step name or fact name.
     facts: dict[str, str] = msgspec.field(default_factory=dict)
     #: Loaded again by each wallet command, and discarded when the conversation expires.

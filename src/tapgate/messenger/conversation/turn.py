@@ -114,7 +114,7 @@ class Turn:
         self.update(
             stage="idle",
             command=None,
-            piece=None,
+            step=None,
             facts={},
             cards=(),
             operation=None,

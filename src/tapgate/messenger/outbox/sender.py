@@ -13,9 +13,9 @@ import structlog
 from tapgate.core.vault import Vault
 from tapgate.messenger.channel.graph import GraphClient, GraphError
 from tapgate.messenger.channel.render import Payload, RenderError, render_payloads
-from tapgate.messenger.outbox import claims, service_window
-from tapgate.messenger.outbox.claims import Claim
-from tapgate.messenger.outbox.messages import UnreadableError, open_message
+from tapgate.messenger.outbox import leases, service_window
+from tapgate.messenger.outbox.leases import LeasedMessage
+from tapgate.messenger.outbox.outbox_messages import UnreadableError, open_message
 from tapgate.messenger.outbox.service_window import WINDOW_CLOSED_CODE
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.job_runner import JobRunner
@@ -55,7 +55,7 @@ class Sender:
         self._clock = clock
         self._keep_content = keep_content
         self._wake_event = asyncio.Event()
-        self._runner = JobRunner[str, Claim](
+        self._runner = JobRunner[str, LeasedMessage](
             self._process_address,
             max_concurrent=_MAX_CONCURRENT_SENDS,
             max_concurrent_per_destination=1,
@@ -86,110 +86,110 @@ class Sender:
             await self._runner.stop(timeout_seconds=_SHUTDOWN_TIMEOUT_SECONDS)
 
     async def start_due(self) -> int:
-        """Start sending due messages within the concurrency limit; return how many were claimed."""
+        """Start sending due messages within the concurrency limit; return how many were leased."""
         capacity = _MAX_CONCURRENT_SENDS - self._runner.claimed
         if self._graph is None or capacity <= 0:
             return 0
-        claimed = await claims.claim(self._database, now=self._clock(), limit=capacity)
-        for claim in claimed:
-            self._runner.add(claim.address, [claim])
-        return len(claimed)
+        messages = await leases.lease(self._database, now=self._clock(), limit=capacity)
+        for leased in messages:
+            self._runner.add(leased.address, [leased])
+        return len(messages)
 
     async def send_due(self) -> None:
         """Send all due messages, including those that become due while it runs."""
         while await self.start_due() or self._runner.claimed:
             await self._runner.wait_until_idle()
 
-    async def _process_address(self, claim: Claim) -> None:
-        """Process the claimed message, then the next messages to the same address.
+    async def _process_address(self, leased: LeasedMessage) -> None:
+        """Process the leased message, then the next messages to the same address.
 
-        Claiming by address is faster than searching the whole outbox when the backlog is long.
+        Leasing by address is faster than searching the whole outbox when the backlog is long.
         """
-        claimed = [claim]
+        messages = [leased]
         try:
-            while claimed:
-                await self._process(claimed[0])
+            while messages:
+                await self._process(messages[0])
                 if self._is_stopping:
                     return
-                claimed = await claims.claim(
-                    self._database, now=self._clock(), limit=1, address=claim.address
+                messages = await leases.lease(
+                    self._database, now=self._clock(), limit=1, address=leased.address
                 )
         except Exception as error:
             # Usually because PostgreSQL is unavailable. The message is retried when its lease ends.
             _log.warning("outbox.completion_failed", error=type(error).__name__)
 
-    async def _process(self, claim: Claim) -> None:
-        if claim.created_at + MAX_MESSAGE_AGE <= self._clock():
-            await self._fail(claim, claim.problem or "too old")
+    async def _process(self, leased: LeasedMessage) -> None:
+        if leased.created_at + MAX_MESSAGE_AGE <= self._clock():
+            await self._fail(leased, leased.problem or "too old")
             return
         try:
-            forms = await self._render_forms(claim)
+            forms = await self._render_forms(leased)
         except RenderError:
-            await self._fail(claim, "cannot be shown")
+            await self._fail(leased, "cannot be shown")
             return
         except UnreadableError:
             # The secret key may be wrong, which the operator can correct.
-            await self._schedule_retry(claim, "unreadable")
+            await self._schedule_retry(leased, "unreadable")
             return
-        await self._send(claim, *forms)
+        await self._send(leased, *forms)
 
-    async def _render_forms(self, claim: Claim) -> list[list[Payload]]:
+    async def _render_forms(self, leased: LeasedMessage) -> list[list[Payload]]:
         """Return the parts of the message, or those of its plain text and then its own."""
-        if claim.content is None:
+        if leased.content is None:
             raise UnreadableError("content is missing")
-        message = open_message(self._vault, claim.id, claim.content)
+        message = open_message(self._vault, leased.id, leased.content)
         text = None
-        if claim.text_form is None:
+        if leased.text_form is None:
             text = await service_window.build_text_form(
-                self._database, claim.address, message, self._clock()
+                self._database, leased.address, message, self._clock()
             )
         forms = (message,) if text is None else (text, message)
-        return [render_payloads(form, claim.address) for form in forms]
+        return [render_payloads(form, leased.address) for form in forms]
 
     async def _send(
-        self, claim: Claim, parts: list[Payload], fallback: list[Payload] | None = None
+        self, leased: LeasedMessage, parts: list[Payload], fallback: list[Payload] | None = None
     ) -> None:
         """Send the parts, or the fallback if the provider says that the window is closed."""
         graph = self._graph
         assert graph is not None
-        accepted_ids = claim.accepted_part_ids
+        accepted_ids = leased.accepted_part_ids
         try:
             for part in parts[len(accepted_ids) :]:
                 accepted_ids.append(await graph.send(part) or "-")
                 if len(accepted_ids) < len(parts):
-                    await claims.extend_lease(self._database, claim, accepted_ids, self._clock())
+                    await leases.extend_lease(self._database, leased, accepted_ids, self._clock())
         except GraphError as error:
             if error.code == WINDOW_CLOSED_CODE and fallback is not None:
-                await self._send(claim, fallback)
+                await self._send(leased, fallback)
             elif error.is_retryable:
-                await self._schedule_retry(claim, error.code)
+                await self._schedule_retry(leased, error.code)
             else:
-                await self._fail(claim, error.code)
+                await self._fail(leased, error.code)
         else:
-            await claims.complete(
+            await leases.complete(
                 self._database,
-                claim,
+                leased,
                 accepted_ids,
                 self._clock(),
                 keep_content=self._keep_content,
                 is_text_form=fallback is not None,
             )
 
-    async def _schedule_retry(self, claim: Claim, problem: str) -> None:
+    async def _schedule_retry(self, leased: LeasedMessage, problem: str) -> None:
         _log.info(
             "outbox.retry_scheduled",
             problem=problem,
-            attempts=claim.attempts,
-            **_get_log_fields(claim),
+            attempts=leased.attempts,
+            **_get_log_fields(leased),
         )
-        await claims.schedule_retry(self._database, claim, problem, self._clock())
+        await leases.schedule_retry(self._database, leased, problem, self._clock())
 
-    async def _fail(self, claim: Claim, problem: str) -> None:
-        _log.warning("outbox.rejected", problem=problem, **_get_log_fields(claim))
-        await claims.fail(
-            self._database, claim, problem, self._clock(), keep_content=self._keep_content
+    async def _fail(self, leased: LeasedMessage, problem: str) -> None:
+        _log.warning("outbox.rejected", problem=problem, **_get_log_fields(leased))
+        await leases.fail(
+            self._database, leased, problem, self._clock(), keep_content=self._keep_content
         )
 
 
-def _get_log_fields(claim: Claim) -> dict[str, str]:
-    return {"message_id": ids.encode(ids.MESSAGE, claim.id)}
+def _get_log_fields(leased: LeasedMessage) -> dict[str, str]:
+    return {"message_id": ids.encode(ids.MESSAGE, leased.id)}

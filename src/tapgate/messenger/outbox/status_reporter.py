@@ -49,7 +49,7 @@ class StatusReporter:
             pass
 
     async def _report_batch(self) -> int:
-        rows = await _QUEUE.claim(self._database, now=self._clock(), limit=_BATCH_SIZE)
+        rows = await _QUEUE.lease(self._database, now=self._clock(), limit=_BATCH_SIZE)
         if not rows:
             return 0
         try:
@@ -61,7 +61,7 @@ class StatusReporter:
             return 0
         else:
             done = rows
-        # A status received since the claim has changed `report_at`, so the row is reported again.
+        # A status received after the lease changes `report_at`, so the row is reported again.
         await self._database.execute(
             """UPDATE messenger.outbox SET report_at = NULL
                WHERE id = ANY ($1::bigint[]) AND report_at = $2""",

@@ -3,13 +3,13 @@
 A queue is a table with the columns `id`, `status`, `attempts` and `next_attempt_at`. A job is a
 row, written in the database transaction of the change that causes it.
 
-- A claim leases due jobs by moving their `next_attempt_at` to the end of the lease and counting the
+- Due jobs are leased by moving their `next_attempt_at` to the end of the lease and counting the
   attempt. It is one short statement; no database transaction is open during the work. If the
   process is killed, the job is due again when the lease expires.
 - The attempt count identifies the lease. A result is recorded only while its lease is the latest,
-  so a late result cannot change a job that another process has claimed since. A queue can accept
+  so a late result cannot change a job that another process has leased since. A queue can accept
   the late success of an earlier lease, because the work is done.
-- Claims and results are set-based: one statement for many jobs of many destinations.
+- Leases and results are set-based: one statement for many jobs of many destinations.
 """
 
 import random
@@ -23,7 +23,7 @@ import asyncpg
 from tapgate.runtime.store.database import Database
 
 #: Longer than the timeout of an attempt. If a process has recorded no result by then, any process
-#: may claim the job.
+#: may lease the job.
 LEASE_DURATION: Final = timedelta(seconds=30)
 #: A backlog is counted up to this number.
 MAX_COUNTED_JOBS: Final = 10_000
@@ -43,7 +43,7 @@ Source: TypeAlias = Database | asyncpg.Connection
 
 
 class Job(Protocol):
-    """Claimed job: its ID, and the attempt count that identifies the lease."""
+    """Leased job: its ID, and the attempt count that identifies the lease."""
 
     @property
     def id(self) -> int: ...
@@ -53,10 +53,10 @@ class Job(Protocol):
 
 
 class WorkQueue:
-    """Queue in one table. `columns` are returned by claims; `destination` limits concurrency.
+    """Queue in one table. `columns` are returned with a lease; `destination` limits concurrency.
 
-    `order` is the order of the jobs of a destination in `claim_in_order`. `owner` is a column with
-    the process that may claim a job before it is due, because only this process can do the work
+    `order` is the order of the jobs of a destination in `lease_in_order`. `owner` is a column with
+    the process that may lease a job before it is due, because only this process can do the work
     completely.
     """
 
@@ -90,7 +90,7 @@ class WorkQueue:
             queue, f"{self.table} WHERE {self._is_pending} AND {condition}", due=self._due
         )
 
-    async def claim(self, source: Source, *, now: datetime, limit: int) -> list[asyncpg.Record]:
+    async def lease(self, source: Source, *, now: datetime, limit: int) -> list[asyncpg.Record]:
         """Lease up to `limit` due jobs, those due longest first."""
         select = f"""
             SELECT id AS due_id FROM {self.table}
@@ -98,7 +98,7 @@ class WorkQueue:
             ORDER BY {self._due} LIMIT $3 FOR UPDATE SKIP LOCKED"""
         return await self._lease_jobs(source, select, now, limit)
 
-    async def claim_fairly(
+    async def lease_fairly(
         self,
         source: Source,
         *,
@@ -113,7 +113,7 @@ class WorkQueue:
 
         `destinations` is a query of the destinations' IDs. The destination whose job is due longest
         comes first. `capacities` replaces `capacity` for individual destinations. `join` joins the
-        claimed jobs with other tables; `columns` may then name their columns.
+        leased jobs with other tables; `columns` may then name their columns.
         """
         is_due = f"""{self._destination} = waiting.id AND {self._is_pending}
                      AND {self._due} <= $1 ORDER BY {self._due}"""
@@ -133,7 +133,7 @@ class WorkQueue:
         known = list(capacities), list(capacities.values())
         return await self._lease_jobs(source, select, now, limit, capacity, *known, join=join)
 
-    async def claim_in_order(
+    async def lease_in_order(
         self,
         source: Source,
         *,
@@ -197,13 +197,13 @@ class WorkQueue:
     ) -> list[asyncpg.Record]:
         # The owner's lease does not end earlier than the reservation of the job.
         leased_until = f"greatest({self._due}, $2)" if self._owner else "$2"
-        # MATERIALIZED, because a plan that evaluates the CTE twice would claim more than `limit`.
+        # MATERIALIZED, because a plan that evaluates the CTE twice would lease more than `limit`.
         return await source.fetch(
             f"""WITH due AS MATERIALIZED ({select}),
-                claimed AS (
+                leased AS (
                     UPDATE {self.table} SET {self._count_attempt}{self._due} = {leased_until}
                     WHERE id = ANY (ARRAY(SELECT due_id FROM due)) RETURNING *)
-                SELECT {self._columns} FROM claimed AS job {join} ORDER BY job.id""",
+                SELECT {self._columns} FROM leased AS job {join} ORDER BY job.id""",
             now,
             now + self._lease,
             limit,

@@ -135,7 +135,7 @@ class TurnReporter:
             pass
 
     async def _report_batch(self) -> int:
-        rows = await _QUEUE.claim(self._database, now=self._clock(), limit=MAX_TURNS)
+        rows = await _QUEUE.lease(self._database, now=self._clock(), limit=MAX_TURNS)
         if not rows:
             return 0
         try:

@@ -8,7 +8,7 @@ import msgspec
 from tapgate.http.body_limits import KIBIBYTE
 from tapgate.http.endpoint import Endpoints, Parameter, Reply
 from tapgate.messenger.model import SecretStruct, Template
-from tapgate.messenger.outbox.messages import OutboxMessage, enqueue, list_recent
+from tapgate.messenger.outbox.outbox_messages import OutboxMessage, enqueue, list_recent
 from tapgate.messenger.routes.access import SERVICE
 from tapgate.messenger.web import RequestContext, invalid, parse_phone, parse_query
 from tapgate_client import ids

@@ -1,8 +1,7 @@
-"""Claims on outbox messages: one sender per message, one message at a time per person.
+"""Leases on outbox messages: one sender per message, one message at a time per person.
 
-Only a person's oldest waiting message can be claimed. A claim postpones the message for all other
-senders, so the person's later messages wait too. If a sender is killed, nothing is lost: the
-message is due again when the lease expires.
+Only a person's oldest waiting message can be leased, so the person's later messages wait. If a
+sender is killed, nothing is lost: the message is due again when the lease expires.
 """
 
 from datetime import datetime, timedelta
@@ -18,7 +17,7 @@ from tapgate.runtime.store.work_queue import ResultUpdate, WorkQueue, compute_ba
 LEASE_DURATION = timedelta(seconds=45)
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
+class LeasedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message leased to this process for sending."""
 
     id: int
@@ -39,7 +38,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 _QUEUE = WorkQueue(
     "messenger.outbox",
-    ", ".join(Claim.__struct_fields__),
+    ", ".join(LeasedMessage.__struct_fields__),
     destination="address",
     pending="waiting",
     lease=LEASE_DURATION,
@@ -72,30 +71,32 @@ _REJECTED = ResultUpdate(
 )
 
 
-async def claim(
+async def lease(
     database: Database, *, now: datetime, limit: int, address: str | None = None
-) -> list[Claim]:
-    """Claim up to `limit` due messages, longest due first, or the next due message to `address`."""
-    rows = await _QUEUE.claim_in_order(database, now=now, limit=limit, destination=address)
-    return [Claim(**row) for row in rows]
+) -> list[LeasedMessage]:
+    """Lease up to `limit` due messages, longest due first, or the next due message to `address`."""
+    rows = await _QUEUE.lease_in_order(database, now=now, limit=limit, destination=address)
+    return [LeasedMessage(**row) for row in rows]
 
 
 async def extend_lease(
-    database: Database, claim: Claim, channel_ids: list[str], now: datetime
+    database: Database, leased: LeasedMessage, channel_ids: list[str], now: datetime
 ) -> None:
     """Record the accepted parts and renew the lease for the next part."""
     values = {"channel_ids": " ".join(channel_ids), "leased_until": now + LEASE_DURATION}
-    await _PART_ACCEPTED.record(database, [(claim, values)])
+    await _PART_ACCEPTED.record(database, [(leased, values)])
 
 
-async def schedule_retry(database: Database, claim: Claim, problem: str, now: datetime) -> None:
-    values = {"retry_at": now + compute_backoff(claim.attempts), "problem": problem}
-    await _RETRY.record(database, [(claim, values)])
+async def schedule_retry(
+    database: Database, leased: LeasedMessage, problem: str, now: datetime
+) -> None:
+    values = {"retry_at": now + compute_backoff(leased.attempts), "problem": problem}
+    await _RETRY.record(database, [(leased, values)])
 
 
 async def complete(
     database: Database,
-    claim: Claim,
+    leased: LeasedMessage,
     channel_ids: list[str],
     now: datetime,
     *,
@@ -113,15 +114,15 @@ async def complete(
         "ended_at": now,
     }
     async with database.transaction() as tx:
-        await statuses.link_channel_ids(tx, claim.id, channel_ids, now)
-        await _SENT.record(tx, [(claim, values)])
+        await statuses.link_channel_ids(tx, leased.id, channel_ids, now)
+        await _SENT.record(tx, [(leased, values)])
         if is_text_form:
             # The provider's report may have arrived before the ID of the message was known.
-            await service_window.requeue_as_template(tx, [claim.id], now)
+            await service_window.requeue_as_template(tx, [leased.id], now)
 
 
 async def fail(
-    database: Database, claim: Claim, problem: str, now: datetime, *, keep_content: bool
+    database: Database, leased: LeasedMessage, problem: str, now: datetime, *, keep_content: bool
 ) -> None:
     values = {"problem": problem, "keep_content": keep_content, "ended_at": now}
-    await _REJECTED.record(database, [(claim, values)])
+    await _REJECTED.record(database, [(leased, values)])
