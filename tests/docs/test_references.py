@@ -19,7 +19,12 @@ FAILURES_DOC = ROOT / "docs" / "failures.md"
 REFERENCE = re.compile(
     r"(?<![\w/.<-])((?:src|clients|tests|tools|docs|bench)/[\w./-]*\w|(?:\w+/)+\w+\.py)(?:::([\w:]+))?"
 )
-REFERENCE_ROOTS = (ROOT, ROOT / "src" / "tapgate", ROOT / "clients/python/src/tapgate_client")
+REFERENCE_ROOTS = (
+    ROOT,
+    ROOT / "src",
+    ROOT / "src" / "tapgate",
+    ROOT / "clients/python/src/tapgate_client",
+)
 
 
 def is_broken(reference: tuple[str, str]) -> bool:

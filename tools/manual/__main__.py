@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tools.manual.access import write_access_page
 from tools.manual.pages import write_pages
+from tools.manual.parts import write_parts
 from tools.manual.postman import write_postman_collection
 from tools.manual.retention import write_retention_page
 from tools.manual.settings import write_settings
@@ -15,6 +16,7 @@ if __name__ == "__main__":
         *write_pages(docs / "api"),
         *write_settings(Path()),
         *write_access_page(docs / "access.md"),
+        *write_parts(docs / "pictures" / "parts.svg"),
         *write_retention_page(docs / "retention.md"),
         *write_postman_collection(docs / "postman" / "tapgate.postman_collection.json"),
         *write_typescript_client(Path("clients/typescript/src")),
