@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from tapgate.core import private_files
-from tapgate.core.settings import Settings, load_settings
+from tapgate.core.settings import Settings, list_own_secrets, load_settings
 from tapgate.core.settings.network import DEFAULT_MESSENGER_URL
 from tapgate.core.settings.nodes import Demo, Environment
 from tapgate.runtime.handover import REPORT_SOCKET_VARIABLE, REPORT_WORKER_VARIABLE
@@ -78,7 +78,7 @@ def _build_gateway_services(settings: Settings) -> list[Service]:
         settings.port,
         settings.workers,
         database_connections=settings.database_connections,
-        withheld_variables=_list_secrets_of(NodeRole.MESSENGER),
+        withheld_variables=list_own_secrets(NodeRole.MESSENGER),
     )
     if not settings.report_workers:
         return [gateway]
@@ -104,16 +104,7 @@ def _build_messenger_service(settings: Settings, host: str) -> Service:
         settings.messenger_port,
         settings.messenger_workers,
         database_connections=get_messenger_connections(settings.database_connections),
-        withheld_variables=_list_secrets_of(NodeRole.GATEWAY),
-    )
-
-
-def _list_secrets_of(role: NodeRole) -> frozenset[str]:
-    """Return the variables of secrets that only one service uses, and that may be unset."""
-    return frozenset(
-        item.variable
-        for item in Settings.list_variables()
-        if item.is_secret and item.used_by is role and not item.required
+        withheld_variables=list_own_secrets(NodeRole.GATEWAY),
     )
 
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from harness import PRODUCTION_ENVIRON
-from tapgate.core.settings import Settings, load_settings
+from tapgate.core.settings import Settings, list_own_secrets, load_settings
 from tapgate.core.settings.declaration import (
     Match,
     OptionalSetting,
@@ -107,6 +107,16 @@ def test_declared_setting_is_documented_and_in_all_templates() -> None:
     (compared,) = added.pop("docs/high-availability.md")
     assert f"`{percent}`" in compared
     assert not added
+
+
+def test_optional_secrets_belong_to_the_service_that_uses_them() -> None:
+    assert list_own_secrets(NodeRole.GATEWAY) == {"TAPGATE_OIDC_CLIENT_SECRET"}
+    assert list_own_secrets(NodeRole.MESSENGER) == {
+        "TAPGATE_MESSENGER_ACCESS_TOKEN",
+        "TAPGATE_MESSENGER_APP_SECRET",
+        "TAPGATE_MESSENGER_BRIDGE_TOKEN",
+        "TAPGATE_MESSENGER_FLOW_PRIVATE_KEY",
+    }
 
 
 def test_generated_parts_are_written_once(tmp_path: Path) -> None:

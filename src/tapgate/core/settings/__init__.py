@@ -19,6 +19,7 @@ from tapgate.core.settings.network import NetworkSettings, format_local_url
 from tapgate.core.settings.nodes import Demo, Environment, NodeSettings
 from tapgate.core.settings.security import SecuritySettings
 from tapgate.core.settings.storage import StorageSettings
+from tapgate_client.schemas.nodes import NodeRole
 
 _FILE_SUFFIX: Final = "_FILE"
 
@@ -147,3 +148,15 @@ def list_documented_secrets() -> set[str]:
         for secret in item.value_type.list_secrets(item.value_type.parse(item.example)).values()
     }
     return examples | {DEV_VERIFY_TOKEN}
+
+
+def list_own_secrets(role: NodeRole) -> frozenset[str]:
+    """Return the variables of secrets that only this service uses, and that may be unset.
+
+    The other service does not receive them: a process cannot leak a secret that it never had.
+    """
+    return frozenset(
+        item.variable
+        for item in Settings.list_variables()
+        if item.is_secret and item.used_by is role and not item.required
+    )
