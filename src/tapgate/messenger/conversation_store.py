@@ -38,9 +38,9 @@ class LeasedConversation(msgspec.Struct, frozen=True, kw_only=True):
     address: str
     lease: int
     conversation: Conversation
-    #: Latest send time of the webhook messages already handled, in Unix seconds.
+    #: Latest send time among the webhook messages already handled, in Unix seconds.
     heard_until: int
-    #: Sealed last messages of the conversation; None if it has expired.
+    #: The conversation's last messages, sealed; None if it has expired.
     transcript: bytes | None
 
 
@@ -100,7 +100,7 @@ async def save(
 def _clamp_sent_at(sent_at: int, now: datetime) -> int:
     """Return the send time, or the current time if the send time is too far in the future.
 
-    A small clock skew of the provider is accepted. A larger skew would mark all following messages
+    A small provider clock skew is accepted. A larger skew would mark all following messages
     as late until the local clock catches up.
     """
     current_time = int(now.timestamp())
@@ -179,7 +179,7 @@ def _restore_conversation(
 async def _renew(database: Database, leased: LeasedConversation) -> None:
     while True:
         await asyncio.sleep(_RENEW_INTERVAL_SECONDS)
-        # A failed renewal is retried. If the lease was lost, the next write of the holder fails.
+        # A failed renewal is retried. If the lease was lost, the holder's next write fails.
         with contextlib.suppress(Exception):
             await database.execute(
                 """UPDATE messenger.conversations SET leased_until = clock_timestamp() + $3

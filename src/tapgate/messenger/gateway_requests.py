@@ -1,7 +1,7 @@
 """Requests from the conversation engine, and how each is sent through the gateway's client.
 
 The engine only creates requests. `perform` sends one and returns its outcome, which is the engine's
-next event. A request that is one operation of the client is a `ClientRequest`; the other classes
+next event. A request that is one client operation is a `ClientRequest`; the other classes
 combine operations or reduce a response to what the conversation may know. The gateway makes all
 decisions about money. Names of other subscribers are masked here, and so is the existence of cards
 that do not belong to the subscriber.
@@ -57,7 +57,7 @@ _log = structlog.get_logger()
 
 
 class GatewayRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Base class of requests. The result of `perform` is the `result` of `RequestSucceeded`."""
+    """Base class for requests. The result of `perform` is the `result` of `RequestSucceeded`."""
 
     #: Whether a response of 503 leaves open if money has moved.
     moves_money: ClassVar[bool] = False
@@ -67,7 +67,7 @@ class GatewayRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClientRequest(GatewayRequest, SecretStruct, frozen=True):
-    """Operation of the client, such as `subscribers.verify_pin`. The result is its response."""
+    """Client operation, such as `subscribers.verify_pin`. The result is its response."""
 
     operation: str
     arguments: tuple[Any, ...]
@@ -79,7 +79,7 @@ class ClientRequest(GatewayRequest, SecretStruct, frozen=True):
 
 
 def client_request(operation: str, *arguments: Any, **fields: Any) -> ClientRequest:
-    """Build the request of one client operation, with the arguments of its method."""
+    """Build the request for one client operation, with its method's arguments."""
     return ClientRequest(operation, arguments, fields)
 
 
@@ -135,7 +135,7 @@ class FindSubscriber(GatewayRequest, frozen=True, kw_only=True):
 class FindLanguage(GatewayRequest, frozen=True, kw_only=True):
     """Find the language that is stored for a phone number's subscriber.
 
-    The result is None for the default language: nobody may have chosen it, so the first recognized
+    The result is None for the default language: it may not be a choice, so the first recognized
     words decide.
     """
 
@@ -153,7 +153,7 @@ class SendOneTimeCode(GatewayRequest, frozen=True, kw_only=True):
     """Send a one-time code to the phone number that a person has entered.
 
     The messenger handles this request itself, in `one_time_codes.py`. The request also succeeds if
-    no code is sent because of a limit.
+    a limit prevents the code.
     """
 
     phone: str
@@ -229,7 +229,7 @@ class UnblockCard(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
 
 
 class PinHolders(msgspec.Struct, frozen=True, kw_only=True):
-    """Holders of the PINs that a phone number can reset."""
+    """PIN holders whose PIN a phone number can reset."""
 
     subscriber: Subscriber | None
     agent: Agent | None
@@ -264,7 +264,7 @@ class FindPinHolders(GatewayRequest, frozen=True, kw_only=True):
 def to_card(record: CardRecord | DisclosedCard) -> Card:
     return Card(
         serial=record.serial,
-        type=record.type or None,  # unset on the card of a restricted subscriber
+        type=record.type or None,  # unset if the subscriber is restricted
         status=record.status,
         holder_name=clean_person_name(record.holder_name) if record.holder_name else None,
     )
@@ -457,7 +457,7 @@ class FindAgents(GatewayRequest, frozen=True, kw_only=True):
 
 
 class GetSupportContact(GatewayRequest, frozen=True, kw_only=True):
-    """Get the support contact of the branding; None if there is none or the request fails."""
+    """Get the branding's support contact; None if there is none or the request fails."""
 
     async def perform(self, gateway: AsyncTapgateClient) -> str | None:
         try:

@@ -23,14 +23,14 @@ _MEDIA_TYPES: Final = {
     "image/jpg": "image/jpeg",
     "image/png": "image/png",
 }
-#: Length of a data URI that contains an image of the maximum size.
+#: Data URI length for an image with the maximum size.
 _MAX_DATA_URI_LENGTH: Final = (MAX_IMAGE_BYTES + 2) // 3 * 4 + len("data:image/jpeg;base64,")
 
 
 async def load_inline_image(data: str | None, mimetype: str | None = None) -> EncodedImage:
     """Decode and re-encode a data URI from the compatibility endpoint or a simulated phone.
 
-    The size that a bridge declares is ignored: some bridges send the size of the encoded image.
+    The size that a bridge declares is ignored: some bridges send the encoded size.
     """
     if not data:
         raise ImageError("is required")

@@ -1,8 +1,8 @@
 """Inbox: messages from the channel, sealed and stored before they are acknowledged.
 
 The inbox is a work queue with the messages of each person in order, and `inbox_worker.py` handles
-them. A text that may contain a PIN is withheld: it is kept in the memory of the receiving process
-and never stored. That process owns the message, and others can lease it only after a while. If
+them. A text that may contain a PIN is withheld: the receiving process keeps it in memory
+and never stores it. That process owns the message, and others can lease it only after a while. If
 another process handles the message, the conversation asks the person to send the text again.
 """
 
@@ -29,8 +29,8 @@ from tapgate.runtime.store.work_queue import (
     compute_backoff,
 )
 
-#: After this time, the message of a killed process is due again. It may be shorter than a turn: a
-#: message is leased under the lease of its conversation, which no other process has meanwhile.
+#: After this time, a killed process's message is due again. It may be shorter than a turn: messages
+#: are leased under their conversation's lease, which no other process has at that time.
 _LEASE_DURATION = timedelta(seconds=2)
 #: Time for which only the receiving process may handle a message with a withheld text.
 _WITHHELD_DURATION = timedelta(seconds=15)

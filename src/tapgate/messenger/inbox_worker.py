@@ -1,6 +1,6 @@
 """Worker that handles stored inbox messages, oldest first in each conversation.
 
-Any process that holds the lease of the sender's conversation can lease a due message. The message
+Any process that holds the conversation's lease can lease a due message. The message
 is marked as handled in the database transaction that saves the turn. Failed attempts are retried
 with backoff, and after `_MAX_ATTEMPTS` attempts the message is marked as failed.
 """
@@ -46,7 +46,7 @@ _MAX_ADDRESSES_PER_SWEEP = 100
 #: exhaust the database connections, which webhook requests need too.
 _MAX_CONCURRENT_CONVERSATIONS = 100
 
-#: The content of the message is not known: decoding it may be what failed.
+#: The content is not known: decoding it may be what failed.
 _FAILED_TURN = TurnSummary(ChatChannel.MESSAGING, ChatInput.OTHER, None, ChatOutcome.FAILED)
 
 _log = structlog.get_logger()

@@ -1,6 +1,6 @@
 """Images whose document type is not known yet: sealed, limited per person, and deleted soon.
 
-The image of a person is kept until the person has chosen its document type, so that it does not
+A person's image is kept until the person has chosen its document type, so that it does not
 have to be sent again.
 """
 

@@ -56,7 +56,7 @@ class LanguageSync:
             await self._complete(row)
 
     async def _store(self, phone_number: str, language: str) -> None:
-        """Store the language of the subscriber with this phone number, if there is one."""
+        """Store the language for the subscriber with this phone number, if there is one."""
         page = await self._gateway.subscribers.list(phone_number=phone_number, limit=1).get_page()
         for subscriber in page.data:
             if subscriber.language != language:

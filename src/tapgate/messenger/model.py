@@ -63,7 +63,7 @@ class SecretStruct(msgspec.Struct, frozen=True, kw_only=True):
         return f"{type(self).__name__}(...)"
 
 
-# People, and the context of a turn
+# People, and a turn's context
 
 
 class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +93,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recipient(msgspec.Struct, frozen=True, kw_only=True):
-    """Saved payee of a person."""
+    """Payee that a person has saved."""
 
     name: str  # masked by the gateway
     #: Card serial, or phone number, which starts with a plus sign.
@@ -115,10 +115,10 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
-    """Inputs of an engine pass that do not come from the person, the conversation or the event."""
+    """Engine pass inputs that do not come from the person, the conversation or the event."""
 
     now: datetime
-    #: New in each engine pass, and used if the pass starts an operation. The ID of a transfer is
+    #: New in each engine pass, and used if the pass starts an operation. A transfer's ID is
     #: its `request_id` at the gateway.
     new_operation_id: str
     currency: str
@@ -126,7 +126,7 @@ class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     pin_entry_mode: Literal["form", "text", "none"]
     #: Whether the channel can send documents. If False, the reply contains a link.
     can_send_documents: bool
-    #: Opening hours and contact of support. The contact of the branding has precedence.
+    #: Support hours and contact. The branding's contact has precedence.
     support_hours: str | None = None
     support_contact: str | None = None
 
@@ -135,13 +135,13 @@ class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
-    """Intent of a free-text message: a command, a few candidates, or unknown."""
+    """What a free-text message asks for: a command, a few candidates, or unknown."""
 
     command: Command | None = None
     candidates: tuple[Command, ...] = ()
-    #: Whether the text is a keyword of the command. Keywords take precedence over an open question.
+    #: Whether the text is a keyword for the command. Keywords take precedence over questions.
     is_exact: bool = False
-    #: Language of the recognized words.
+    #: Language in which the words were recognized.
     language: Language | None = None
 
 
@@ -165,7 +165,7 @@ class OptionChosen(TaggedStruct, frozen=True, kw_only=True, tag="Tap", omit_defa
 
 
 class FormSubmitted(SecretStruct, frozen=True, kw_only=True):
-    """Fields of a submitted PIN form."""
+    """Submitted PIN form."""
 
     operation: str
     pin: str | None = None
@@ -198,7 +198,7 @@ class NumberChanged(TaggedStruct, frozen=True, kw_only=True, tag="ChangedNumber"
 
 
 class UnsupportedMessage(TaggedStruct, frozen=True, kw_only=True, tag="Other"):
-    """Message of an unsupported kind, such as a sticker, a location or a voice message."""
+    """Message with an unsupported type, such as a sticker, a location or a voice message."""
 
     kind: str
 
@@ -223,7 +223,7 @@ class GatewayUnreachable(msgspec.Struct, frozen=True, kw_only=True):
     uncertain: bool
 
 
-#: Outcome of a gateway request.
+#: Gateway request outcome.
 RequestOutcome = RequestSucceeded | RequestRejected | GatewayUnreachable
 
 Event = (
@@ -266,7 +266,7 @@ class InlineImage(TaggedStruct, frozen=True, kw_only=True, tag="PictureInside"):
         return "InlineImage(...)"
 
 
-#: Content of a received message. Stored as JSON, so the tags must not change.
+#: Received message content. Stored as JSON, so the tags must not change.
 Content = (
     TextContent
     | OptionChosen
@@ -327,7 +327,7 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
 
 
-#: Limits of the channel. More than `MAX_BUTTONS` options are sent as a list, whose titles can be
+#: Channel limits. More than `MAX_BUTTONS` options are sent as a list, whose titles can be
 #: longer. A list page with the "more" option has `OPTIONS_PER_PAGE` other options.
 MAX_BUTTONS = 3
 OPTIONS_PER_PAGE = 9
@@ -342,7 +342,7 @@ class OptionList(TaggedStruct, frozen=True, kw_only=True, tag="Offer"):
     """Options to choose from.
 
     If not all options fit, the list begins at `start`, and `more` is the option that shows the next
-    ones. `button` is the label of the button that opens the list.
+    ones. `button` labels the button that opens the list.
     """
 
     text: str

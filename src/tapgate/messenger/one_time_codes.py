@@ -18,7 +18,7 @@ _HASH_PURPOSE = "messenger code"
 
 
 async def send_code(services: Services, person: Person, phone: str) -> None:
-    """Send a code within the limits of the phone number and of the person who requests it.
+    """Send a code within the limits per phone number and per person who requests it.
 
     Above a limit, no code is sent but the reply is the same, so that the requester learns nothing
     about a number that may belong to another person.

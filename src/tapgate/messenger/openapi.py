@@ -1,4 +1,4 @@
-"""The OpenAPI document of the messenger."""
+"""The messenger's OpenAPI document."""
 
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -28,7 +28,7 @@ processed once per message ID.
 
 **Request IDs.** `X-Request-ID` is returned in the response and written to the logs.
 """
-#: Descriptions of statuses that have their own meaning in the provider's protocol.
+#: Descriptions for statuses with a special meaning in the provider's protocol.
 _PROVIDER_STATUS_PHRASES: Final = {
     421: "Cannot decrypt the request",
     427: "The form can no longer be used",

@@ -1,4 +1,4 @@
-"""Storage of the messenger's users: language, verified phone, trust and saved recipients."""
+"""Stores the messenger's users: language, verified phone, trust and saved recipients."""
 
 from datetime import datetime
 
@@ -37,7 +37,7 @@ async def load_person(database: Database | asyncpg.Connection, address: str) -> 
 
 
 async def save_person(tx: asyncpg.Connection, before: Person, after: Person, now: datetime) -> None:
-    """Save a person. A new language, or that of a new phone number, is due at the gateway."""
+    """Save a person. A language is due at the gateway if it or the phone number is new."""
     if before == after:
         return
     await tx.execute(

@@ -1,6 +1,6 @@
 """Fixed-window rate limits per key, counted in the database across all processes.
 
-A window starts with the first use of its key after the previous window ended. The callers count
+A window starts when its key is first used after the previous window ended. The callers count
 messages and requested codes.
 """
 

@@ -12,7 +12,7 @@ RETENTION: Final = (
     Retention(
         "messenger.statuses", "delivery statuses of messages", "updated_at", timedelta(days=8)
     ),
-    # Not reported while the gateway was unreachable, or is of an older release.
+    # Not reported: the gateway was unreachable, or has an older release.
     Retention(
         "messenger.turns",
         "chat turns that were not reported to the gateway",
@@ -27,7 +27,7 @@ RETENTION: Final = (
         timedelta(days=30),
         condition="status <> 'waiting'",
     ),
-    # Deleted earlier, because a flood of messages leaves many throttled rows.
+    # Deleted earlier, because a message flood leaves many throttled rows.
     Retention(
         "messenger.received",
         "throttled messages from phones",
@@ -48,7 +48,7 @@ RETENTION: Final = (
         timedelta(days=30),
         condition="(lease IS NULL OR leased_until < $1)",
     ),
-    # Never saved: a process died during the first turn of the conversation.
+    # Never saved: a process died during the conversation's first turn.
     Retention(
         "messenger.conversations",
         "conversations that were never saved",

@@ -3,7 +3,7 @@
 A turn runs under the conversation's lease. Until it is saved, it changes the stored conversation
 only to record that a transfer is about to be sent. An interrupted turn can therefore run again: the
 transfer's idempotency key is the operation ID, which was stored before the PIN was requested, and
-a text to support staff has the ID of its message.
+a text to support staff has its message's ID.
 """
 
 import uuid
@@ -85,7 +85,7 @@ class TurnResult(NamedTuple):
 
 
 class FormResult(NamedTuple):
-    """Outcome of a form submission; an unfinished form is shown again with `text` as the error."""
+    """Form submission outcome; an unfinished form is shown again with `text` as the error."""
 
     finished: bool
     text: str
@@ -223,7 +223,7 @@ async def save_turn(
     *,
     heard_until: int,
 ) -> None:
-    """Save the results of a turn from the webhook and enqueue its replies."""
+    """Save a webhook turn's results and enqueue its replies."""
     await _save_state(tx, services, leased, turn, heard_until=heard_until)
     await _enqueue_replies(tx, services, turn)
 
@@ -276,7 +276,7 @@ async def _issue_form(
 async def _prepare_event(
     services: Services, person: Person, conversation: Conversation, event: Event
 ) -> Event:
-    """Add what the engine needs to know about the event, and delete images of a former owner."""
+    """Add what the engine needs to know about the event, and delete a former owner's images."""
     if isinstance(event, NumberChanged):
         await kept_images.delete_all(services, person.address)
     if isinstance(event, ImageReceived):

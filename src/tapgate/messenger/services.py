@@ -17,7 +17,7 @@ from tapgate.runtime.nodes import NodeRegistry
 from tapgate.runtime.store.database import Database
 from tapgate_client.clock import Clock
 
-#: Resolves the intent of a text, given the person's language if it is known.
+#: Resolves a text's intent, given the person's language if it is known.
 ResolveIntent = Callable[[str, Language | None], Awaitable[Intent]]
 #: Sends a request to the gateway; failures are returned as outcomes.
 PerformRequest = Callable[[GatewayRequest], Awaitable[RequestOutcome]]

@@ -1,4 +1,4 @@
-"""Startup of the messenger: installation check, warnings, and a form key for development."""
+"""Messenger startup: installation check, warnings, and a form key for development."""
 
 from collections.abc import AsyncIterator
 from functools import partial

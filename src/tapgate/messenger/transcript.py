@@ -1,7 +1,7 @@
-"""Transcript: the last messages of a conversation, for a support request.
+"""Transcript: a conversation's last messages, for a support request.
 
-It is sealed by the vault and stored with the conversation. Texts of the customer that may contain a
-PIN or a one-time code are left out, and long numbers in the remaining ones are masked. Links are
+It is sealed by the vault and stored with the conversation. Customer texts that may contain a PIN
+or a one-time code are left out, and long numbers in the remaining ones are masked. Links are
 masked too, because the link to a statement is a credential.
 """
 

@@ -1,4 +1,4 @@
-"""Turns of the chat, reported to the gateway for the timeline of the subscriber.
+"""Reports chat turns to the gateway, for the subscriber's timeline.
 
 A turn is stored in the database transaction that saves its results, and removed when the gateway
 has it. It contains no text, amount or recipient. Reports are sent at least once, and the gateway
@@ -74,9 +74,9 @@ def summarize(
     last: RequestOutcome | None,
     replies: int,
 ) -> TurnSummary | None:
-    """Return the summary of a turn from its event, last engine pass and last gateway request.
+    """Return a turn's summary from its event, last engine pass and last gateway request.
 
-    The notice that a submitted form was closed has none: the submission was a turn of its own.
+    The notice that a submitted form was closed has none: the submission was a separate turn.
     """
     if isinstance(event, FormClosed) and not replies:
         return None
@@ -106,7 +106,7 @@ async def enqueue(
 ) -> None:
     """Store a turn to report, unless it cannot be attributed to a subscriber.
 
-    A person who is not trusted may not own the account of the phone number.
+    A person who is not trusted may not own the phone number's account.
     """
     if person.phone is None or not person.trusted:
         return

@@ -1,4 +1,4 @@
-"""Request context, value validation and error responses of the messenger's endpoints.
+"""Request context, value validation and error responses for the messenger's endpoints.
 
 Errors name a field but never repeat its value.
 """

@@ -37,12 +37,12 @@ _MAX_TYPE_LENGTH = 40
 _MAX_HEADER_LENGTH = 100
 _MAX_ERROR_CODE_LENGTH = 40
 
-#: Reactions to, edits of and deletions of an earlier message, which need no reply.
+#: Reactions to an earlier message, edits and deletions, which need no reply.
 IGNORED_TYPES: Final = frozenset({"reaction", "edit", "revoke", "deleted"})
 _IMAGE_MEDIA_TYPES: Final = frozenset({"image/jpeg", "image/png"})
 
 _PHONE_PATTERN = re.compile(r"\+?([1-9]\d{5,14})", re.ASCII)
-#: User ID of a person with a hidden number: country code, then groups of letters and digits.
+#: User ID for a hidden number: country code, then groups of letters and digits.
 _USER_ID_PATTERN = re.compile(r"[A-Z]{2}(?:\.[A-Za-z0-9]+)+", re.ASCII)
 _UNIX_SECONDS_PATTERN = re.compile(r"\d{1,11}", re.ASCII)
 #: Characters that PostgreSQL cannot store in a text value.
@@ -56,7 +56,7 @@ class MalformedDeliveryError(ValueError):
 def parse_delivery(
     body: bytes, *, has_inline_images: bool = False, phone_number_id: str | None = None
 ) -> Delivery:
-    """Return the messages and status reports of a delivery, in order.
+    """Return a delivery's messages and status reports, in order.
 
     The provider stores images and sends their IDs. The simulator has no media store and sends
     images inline (`has_inline_images`). If `phone_number_id` is given, messages and reports for
@@ -206,7 +206,7 @@ def _parse_interactive(part: dict[str, Any]) -> Content | None:
         option = _parse_option(_as_object(part.get(kind)).get("id"))
         if option is not None:
             return option
-    # Form data must not arrive this way, so the fields of the reply are ignored.
+    # Form data must not arrive this way, so the reply's fields are ignored.
     return FormClosed() if "nfm_reply" in part else None
 
 

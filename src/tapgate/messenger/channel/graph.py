@@ -47,7 +47,7 @@ _log = structlog.get_logger()
 class GraphError(Exception):
     """The message was not sent, or the outcome is unknown.
 
-    `code` is the provider's error code, the HTTP status, or the class name of an exception.
+    `code` is the provider's error code, the HTTP status, or an exception's class name.
     """
 
     def __init__(self, code: str, *, is_retryable: bool, is_misconfigured: bool = False) -> None:

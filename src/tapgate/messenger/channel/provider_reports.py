@@ -13,7 +13,7 @@ from tapgate_client.schemas.provider_warnings import (
     ProviderWarningKind,
 )
 
-#: States of templates that can be sent. Other states than these and the problems are ignored.
+#: Template states that allow sending. States that are neither here nor a problem are ignored.
 _TEMPLATE_PROBLEMS: Final = frozenset(
     {"REJECTED", "PAUSED", "DISABLED", "FLAGGED", "PENDING_DELETION", "LIMIT_EXCEEDED"}
 )
@@ -28,7 +28,7 @@ _NUMBER_SOLUTIONS: Final = frozenset({"UNFLAGGED", "UPGRADE", "ONBOARDING", "GRE
 
 
 def parse_report(field: object, value: Mapping[str, Any], time: object) -> ProviderReport | None:
-    """Return the report in a change of a delivery, or None if it has none."""
+    """Return the report in a delivery's change, or None if it has none."""
     parse = _PARSERS.get(field) if isinstance(field, str) else None
     report = None if parse is None else parse(value)
     if report is None:
@@ -125,7 +125,7 @@ def _clean(value: object, max_length: int) -> str | None:
 
 
 def _format_time(value: object) -> str:
-    """Return the time of a delivery's entry, in Unix seconds; an invalid one is the earliest."""
+    """Return the entry time in Unix seconds; an invalid time counts as the earliest."""
     try:
         seconds = int(value) if isinstance(value, int | str) else 0
         return clock.format_rfc3339(datetime.fromtimestamp(seconds, UTC))

@@ -1,7 +1,7 @@
 """Rendering of outgoing messages: as provider payloads within the provider's limits, or as text.
 
 Long titles, descriptions, labels, filenames, captions and template parameters are truncated with an
-ellipsis. The text of a message is split into several messages instead. Option IDs are never
+ellipsis. Message text is split into several messages instead. Option IDs are never
 truncated, because the provider sends them back: an ID that is too long raises `RenderError`.
 
 A person with a hidden number is addressed by user ID in the field `recipient`. The field `to` is
@@ -51,7 +51,7 @@ _SPLIT_MARKS = ("\n\n", "\n", " ")
 
 
 class RenderError(ValueError):
-    """The message is invalid because of a bug in the messenger; a retry cannot succeed."""
+    """The message is invalid due to a bug in the messenger; a retry cannot succeed."""
 
 
 def render_payloads(message: OutgoingMessage, address: str) -> list[Payload]:
@@ -60,7 +60,7 @@ def render_payloads(message: OutgoingMessage, address: str) -> list[Payload]:
 
 
 def select_visible_options(options: OptionList) -> tuple[Option, ...]:
-    """Return the options of the page at `start`, ending with "more" if others follow."""
+    """Return the page of options at `start`, ending with "more" if others follow."""
     start = options.start if 0 <= options.start < len(options.options) else 0
     rest = options.options[start:]
     if len(rest) <= _MAX_ROWS:
@@ -89,7 +89,7 @@ def _render_reply(reply: RenderableMessage) -> str:
         case DocumentReply():
             return f"{reply.caption.strip() or reply.filename}\n{reply.link}"
         case _:
-            return ""  # only the provider has the text of a template
+            return ""  # only the provider has the template text
 
 
 def _render_option(number: int, option: Option) -> str:

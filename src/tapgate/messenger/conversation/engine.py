@@ -1,4 +1,4 @@
-"""Entry point of the conversation engine: processes one event without I/O, clock or randomness.
+"""Conversation engine entry point: processes one event without I/O, clock or randomness.
 
 An event is read as a move, and the interpreter performs it.
 """
@@ -52,8 +52,8 @@ def process_event(
                 return turn.to_output()
             turn.add_reply("lapsed")
         if conversation.stage == "executing" and not isinstance(event, NumberChanged):
-            # The previous turn was interrupted before it processed the outcome of its gateway
-            # request. The outcome is unknown, and the new event is not processed.
+            # The previous turn was interrupted before it processed its gateway
+            # response. The outcome is unknown, and the new event is not processed.
             event = GatewayUnreachable(uncertain=True)
     step = interpreter.get_current_step(conversation.command, conversation.step)
     interpreter.perform(turn, _read_event(turn, step, event))
@@ -123,7 +123,7 @@ def _read_form(turn: Turn, step: Step | None, event: FormSubmitted) -> Move:
 
 
 def _read_closed_form(turn: Turn) -> Move | None:
-    """Read the closing of a form.
+    """Read a closed form.
 
     After `FormSubmitted`, no reply is needed: the outcome was already reported. Otherwise, the user
     has closed the form without submitting a PIN.

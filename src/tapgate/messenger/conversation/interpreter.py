@@ -56,7 +56,7 @@ _UNREACHABLE_BY_CODE: Final[Mapping[str, GatewayUnreachable]] = {
 
 
 def get_current_step(command: Command | None, name: str | None) -> Step | None:
-    """Return the current step of the command in progress, or None."""
+    """Return the command's current step, or None if no command is in progress."""
     return None if command is None else SCRIPTS[command].get_step(name)
 
 
@@ -132,7 +132,7 @@ def _begin_command(turn: Turn, command: Command, text: str) -> None:
 
 
 def _pass_on(turn: Turn, text: str) -> None:
-    """Start the support command at the step of a follow-up, whose request is already known."""
+    """Start the support command at its follow-up step, whose request is already known."""
     step = SCRIPTS["person"].get_step(support.FOLLOW_UP)
     assert step is not None
     request = support.build_follow_up(turn, text)
@@ -281,7 +281,7 @@ def _handle_option(turn: Turn, step: Step | None, move: OptionChosen) -> Move | 
 
 
 def _save_recipient(turn: Turn) -> Move | None:
-    """Save the recipient of the last transfer: the only non-command option offered while idle."""
+    """Save the last transfer's recipient: the only non-command option offered while idle."""
     recipient = turn.conversation.met
     turn.update(met=None, offer=None)
     if recipient is None:

@@ -1,7 +1,7 @@
 """Moves: what the interpreter does next.
 
 Reading an event returns a move and changes nothing. A gateway response and a chosen option are
-moves themselves. A text may be a PIN, so the repr of a move hides its fields.
+moves themselves. A text may be a PIN, so a move's repr hides its fields.
 """
 
 from tapgate.core.images import EncodedImage
@@ -48,7 +48,7 @@ class AnswerImage(SecretStruct, frozen=True):
 
 
 class SubmitPin(SecretStruct, frozen=True):
-    """Send the request of the open PIN step."""
+    """Send the open PIN step's request."""
 
     pins: PinInput
 

@@ -24,11 +24,11 @@ Stage = Literal["idle", "collecting", "confirm", "await_pin", "executing"]
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
-    """State of a conversation, stored as JSON between messages. Never holds a PIN."""
+    """Conversation state, stored as JSON between messages. Never holds a PIN."""
 
     stage: Stage = "idle"
     command: Command | None = None
-    #: Name of the current step in the command's script: a question or a gateway request.
+    #: Current step in the command's script: a question or a gateway request.
     step: str | None = msgspec.field(default=None, name="piece")
     #: Values collected so far, by step name or fact name.
     facts: dict[str, str] = msgspec.field(default_factory=dict)
@@ -36,7 +36,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     subscriber: Subscriber | None = None
     #: Cards offered while the subscriber chooses one.
     cards: tuple[Card, ...] = ()
-    #: ID of the operation that the PIN authorizes; for a transfer, the gateway's `request_id`.
+    #: Operation that the PIN authorizes; for a transfer, the gateway's `request_id`.
     #: Stored before the PIN arrives, so a retry sends the same idempotency key.
     operation: str | None = None
     #: The transfer with the ID `operation` may have been executed; its outcome is unknown.
@@ -49,7 +49,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     suggested: Command | None = None
     #: Number of the last question. It is part of the option IDs, so that earlier options expire.
     question: int = 0
-    #: Recipient of the last transfer, who can be saved.
+    #: The last transfer's recipient, who can be saved.
     met: Recipient | None = None
     #: An image was kept while another command was in progress; the next suggestion mentions it.
     has_kept_images: bool = False
@@ -75,7 +75,7 @@ class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
     request: GatewayRequest | None = None
     #: Stored immediately, sealed and for a limited time. The conversation never holds it.
     kept_image: EncodedImage | None = None
-    #: All kept images of the person are deleted immediately.
+    #: All of the person's kept images are deleted immediately.
     deletes_kept_images: bool = False
     #: Command that was in progress or started.
     command: Command | None = None

@@ -1,6 +1,6 @@
 """Command scripts and their steps.
 
-The first open step of a script is the next to run. A step is open while it is needed and no fact is
+A script's first open step is the next to run. A step is open while it is needed and no fact is
 stored under its name. The position in a script therefore follows from the facts, and going back
 means clearing a fact.
 """
@@ -53,9 +53,9 @@ class Step:
     """Base class of script steps."""
 
     name: str
-    #: Text key of the reply to a text that does not answer the step.
+    #: Text key for the reply to a text that does not answer the step.
     not_understood_key: str = "not_understood.choice"
-    #: Text key of the reply when it is unknown whether the request succeeded.
+    #: Text key for the reply when it is unknown whether the request succeeded.
     uncertain_key: str = "unreachable"
     is_needed: Callable[[Turn], bool] | None = None
     #: Whether the step is only for a person whose phone number is unknown.
@@ -98,7 +98,7 @@ class AskStep(Step):
     parse_text: Callable[[Turn, str], ParsedAnswer] | None = None
     parse_option: Callable[[Turn, str], ParsedAnswer] | None = None
     parse_image: Callable[[Turn, EncodedImage], GatewayRequest] | None = None
-    #: Whether `parse_text` also gets small talk. Keywords of commands still start the command.
+    #: Whether `parse_text` also gets small talk. Command keywords still start the command.
     takes_any_text: bool = False
     #: Returns whether a text looks like an unrequested PIN rather than an answer.
     looks_like_pin: Callable[[str], bool] = may_contain_pin
@@ -126,12 +126,12 @@ class PinStep(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Script:
-    """Definition of a command. `on_begin` takes facts from the text that started it, or replies."""
+    """Command definition. `on_begin` takes facts from the text that started it, or replies."""
 
     command: Command
     steps: tuple[Step, ...]
     on_begin: Callable[[Turn, str], object] = lambda turn, text: None
-    #: Returns the text key of the reply when the command is canceled.
+    #: Returns the text key for the reply when the command is canceled.
     get_cancel_key: Callable[[Turn], str] = lambda turn: "canceled"
     #: Runs before the command is canceled by the person, not if another command replaces it.
     on_cancel: Callable[[Turn], object] = lambda turn: None

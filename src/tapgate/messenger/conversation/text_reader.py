@@ -84,7 +84,7 @@ class _Input(NamedTuple):
 
 
 def select_language(language: Language | None, event: TextMessage) -> Language | None:
-    """Return the language of the first recognized words, and later of a clear sentence."""
+    """Return the language: from the first recognized words, and later from a clear sentence."""
     language = language or event.intent.language
     detected = detect_language(event.text or "", is_sentence=True)
     return language if detected in (None, language or "en") else detected
@@ -138,14 +138,14 @@ def _read(given: _Input) -> Move:
 
 
 def _read_tap_link(given: _Input) -> Move:
-    """Take the link of a tapped card as the answer to a question about a card, or link the card."""
+    """Take a card link as the answer to a question about a card, or link the card."""
     begin = Begin("link", given.text)
     is_answer = given.conversation.command == "link" and given.accepts_text
     return AnswerText(given.text, otherwise=begin) if is_answer else begin
 
 
 def _continues_support_request(given: _Input) -> bool:
-    """Return whether a text that the chat usually answers itself is meant for support staff."""
+    """Return whether a text that the chat usually answers itself is for support staff."""
     if not _can_pass_on(given) or given.conversation.suggested is not None:
         return False
     return given.command in ("yes", "no") or given.small_talk in _SUPPORT_SMALL_TALK
@@ -251,7 +251,7 @@ def _read_option_name(given: _Input) -> Move | None:
 def _read_keyword(given: _Input) -> Move | None:
     """Run the command whose keyword the text is.
 
-    A keyword of the command in progress may be an answer, for example "French".
+    A keyword for the command in progress may be an answer, for example "French".
     """
     if given.command is None:
         return None
@@ -282,7 +282,7 @@ def _is_bare_number(given: _Input) -> bool:
 
 
 def _read_intent(given: _Input) -> Move:
-    """Act on the guessed intent of a text that is not an answer to an open question."""
+    """Act on the guessed intent: the text does not answer an open question."""
     text, step = given.text, given.step
     intent = Intent() if _is_bare_number(given) else given.intent
     transfer = parse_transfer(text, given.person.phone, given.context.currency)

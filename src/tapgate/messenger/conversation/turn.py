@@ -1,6 +1,6 @@
 """Working state of one engine pass, on which scripts act.
 
-An engine pass processes one event: the incoming one, or the outcome of a gateway request in the
+An engine pass processes one event: the incoming one, or a gateway request's outcome in the
 same turn. Only the `EngineOutput` outlives the pass.
 """
 
@@ -48,7 +48,7 @@ class Choice(NamedTuple):
 
 
 class Turn:
-    """Working state of an engine pass: person, conversation, replies, gateway request."""
+    """Working state during an engine pass: person, conversation, replies, gateway request."""
 
     def __init__(self, person: Person, conversation: Conversation, context: TurnContext) -> None:
         self.person = _merge_person(person, conversation)
@@ -218,7 +218,7 @@ class Turn:
     def finish(
         self, key: str, *commands: Command, yes: Command | None = None, **values: object
     ) -> Literal["end"]:
-        """Reply with a text of the catalog and offer next commands."""
+        """Reply with a catalog text and offer next commands."""
         return self.suggest_commands(self.translate(key, **values), *commands, yes=yes)
 
     def build_command_choice(self, name: Command) -> Choice:

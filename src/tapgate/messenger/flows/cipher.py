@@ -1,4 +1,4 @@
-"""Decryption of form client requests and encryption of the responses.
+"""Decrypts form client requests and encrypts the responses.
 
 Each request carries its own AES key, encrypted with our RSA public key. The response uses the same
 AES key, with every bit of the initialization vector flipped, so that no vector is used twice with

@@ -38,7 +38,7 @@ SubmitForm = Callable[[Services, Form, FormSubmitted], Awaitable[FormResult | No
 
 
 async def handle(services: Services, body: bytes, submit: SubmitForm) -> tuple[int, str]:
-    """Return the status and body of the response."""
+    """Return the response status and body."""
     if services.flow_key is None:
         return DecryptionError.status, ""
     try:

@@ -39,7 +39,7 @@ async def issue(
     language: Language,
     now: datetime,
 ) -> str:
-    """Issue a form and return its token. Invalidates the earlier forms of the same operation."""
+    """Issue a form and return its token. Invalidates earlier forms for the same operation."""
     await tx.execute(
         """DELETE FROM messenger.forms WHERE token_hash IN (
                SELECT token_hash FROM messenger.forms WHERE address = $1
@@ -84,7 +84,7 @@ async def find(
 
 
 async def get_language(connection: asyncpg.Connection, token_hash: bytes) -> Language | None:
-    """Return the language of a used, expired or open form, or None for an unknown token."""
+    """Return a form's language, even if it is used or expired, or None for an unknown token."""
     language: Language | None = await connection.fetchval(
         "SELECT language FROM messenger.forms WHERE token_hash = $1", token_hash
     )

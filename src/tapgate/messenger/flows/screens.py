@@ -35,7 +35,7 @@ SCREENS: Final[Mapping[str, Screen]] = {
 
 
 def render_screen(form: Form, error: str | None = None) -> dict[str, Any]:
-    """Return the screen of a form.
+    """Return a form's screen.
 
     The provider's client shows `error` above the screen.
     """
@@ -51,7 +51,7 @@ def render_screen(form: Form, error: str | None = None) -> dict[str, Any]:
 
 
 def parse_submission(form: Form, data: Mapping[str, Any]) -> FormSubmitted | FormErrorCode:
-    """Return the submitted values, or the code of the first validation error."""
+    """Return the submitted values, or the first validation error's code."""
     fields = SCREENS[form.form].fields
     code = _parse_digits(data.get("code"), _CODE_PATTERN) if "code" in fields else None
     if "code" in fields and code is None:

@@ -32,7 +32,7 @@ class LeasedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def accepted_part_ids(self) -> list[str]:
-        """Provider's IDs of the parts that it has already accepted; `-` stands for a missing ID."""
+        """Provider IDs for the parts that it has already accepted; `-` marks a missing ID."""
         return (self.channel_message_id or "").split()
 
 
@@ -105,7 +105,7 @@ async def complete(
 ) -> None:
     """Record that the provider has accepted the message.
 
-    The content of a template that was sent as plain text is kept until the text is delivered.
+    If a template was sent as plain text, its content is kept until the text is delivered.
     """
     values = {
         "channel_ids": " ".join(channel_ids),
@@ -117,7 +117,7 @@ async def complete(
         await statuses.link_channel_ids(tx, leased.id, channel_ids, now)
         await _SENT.record(tx, [(leased, values)])
         if is_text_form:
-            # The provider's report may have arrived before the ID of the message was known.
+            # The provider's report may have arrived before the message's ID was known.
             await service_window.requeue_as_template(tx, [leased.id], now)
 
 

@@ -134,7 +134,7 @@ class Sender:
         await self._send(leased, *forms)
 
     async def _render_forms(self, leased: LeasedMessage) -> list[list[Payload]]:
-        """Return the parts of the message, or those of its plain text and then its own."""
+        """Return the message's parts, after its plain text's parts if it has a plain text."""
         if leased.content is None:
             raise UnreadableError("content is missing")
         message = open_message(self._vault, leased.id, leased.content)

@@ -71,7 +71,7 @@ async def requeue_as_template(
 
 
 async def erase_delivered_texts(tx: asyncpg.Connection, outbox_ids: Collection[int]) -> None:
-    """Erase the content of delivered texts, whose template is not needed any more."""
+    """Erase the content after a text was delivered: its template is no longer needed."""
     await tx.execute(
         """UPDATE messenger.outbox o SET content = NULL
            WHERE o.id = ANY ($1::bigint[]) AND o.text_form = 'sent' AND o.status = 'sent'""",

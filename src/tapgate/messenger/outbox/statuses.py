@@ -17,7 +17,7 @@ from tapgate.messenger.outbox import service_window
 from tapgate.runtime.store.database import Database
 from tapgate_client.schemas.messages import STATUS_ORDER, MessageStatus
 
-#: LIKE pattern for the keys of messages from the gateway, whose status is reported back to it.
+#: LIKE pattern for keys that the gateway has set: these messages' status is reported to it.
 REPORTED_KEY_PATTERN: Final = r"gateway:msg\_%"
 
 #: A message in several parts has the status of its slowest part; one failed part fails the message.
@@ -108,7 +108,7 @@ async def _schedule_reports(
 async def link_channel_ids(
     tx: asyncpg.Connection, outbox_id: int, channel_ids: Sequence[str], now: datetime
 ) -> None:
-    """Link the provider's IDs of the accepted parts to their outbox message."""
+    """Link the provider's part IDs to their outbox message."""
     await tx.execute(
         """INSERT INTO messenger.statuses AS kept
                (channel_message_id, outbox_id, status, updated_at)

@@ -1,4 +1,4 @@
-"""Endpoints of the messenger."""
+"""The messenger's endpoints."""
 
 from itertools import chain
 from typing import Final

@@ -1,4 +1,4 @@
-"""Authentication of bridges, the provider and internal services, by token or signature.
+"""Authenticates bridges, the provider and internal services, by token or signature.
 
 Secrets and signatures are compared in constant time.
 """
@@ -25,7 +25,7 @@ _HUB_SIGNATURE_PATTERN: Final = re.compile(r"sha256=[0-9a-fA-F]{64}", re.ASCII)
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """Access declaration of an endpoint.
+    """Endpoint access declaration.
 
     A check returns the principal, returns None for an anonymous caller, or raises `ApiError`.
     """
@@ -66,7 +66,7 @@ def _check_bridge(request: RequestContext) -> str | None:
 
 
 def _build_channel_access(error_status: int, *error_statuses: int) -> Access:
-    """Return the access of the provider, whose signature covers the body.
+    """Return the provider's access; its signature covers the body.
 
     A missing or malformed signature is rejected before the body is read. Without an app secret,
     every request is rejected in production and accepted otherwise.

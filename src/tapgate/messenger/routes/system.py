@@ -1,4 +1,4 @@
-"""Health check endpoints of the messenger."""
+"""The messenger's health check endpoints."""
 
 import contextlib
 from typing import Annotated, ClassVar

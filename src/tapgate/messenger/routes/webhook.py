@@ -1,4 +1,4 @@
-"""Webhook of the channel's provider: handshake, deliveries and flow data exchange."""
+"""Provider webhook: handshake, deliveries and flow data exchange."""
 
 from typing import Any, ClassVar, Final
 
@@ -32,7 +32,7 @@ _PATH: Final = "/api/v1/webhooks/messaging"
 
 
 def _build_content(example: dict[str, Any]) -> dict[str, Any]:
-    """Return the OpenAPI content of a body in the provider's format, from an empty example."""
+    """Return OpenAPI content for a body in the provider's format, from an empty example."""
     return {JSON_MEDIA_TYPE: {"schema": _describe(example)}}
 
 
@@ -52,7 +52,7 @@ _VALUE: Final = {
     "contacts": [{"profile": {"name": ""}, "wa_id": ""}],
     "messages": [_MESSAGE],
 }
-#: Main fields of a delivery, for the OpenAPI document; `delivery_parser` reads further fields.
+#: Main delivery fields, for the OpenAPI document; `delivery_parser` reads further fields.
 DELIVERY_CONTENT: Final = _build_content(
     {"object": "", "entry": [{"id": "", "changes": [{"value": _VALUE}]}]}
 )
@@ -117,7 +117,7 @@ async def receive_delivery(request: RequestContext, body: bytes) -> DeliveryResp
 async def store_delivery(
     request: RequestContext, *, has_inline_images: bool = False
 ) -> DeliveryResponse:
-    """Store the messages and status reports of a delivery."""
+    """Store a delivery's messages and status reports."""
     services = request.services
     try:
         delivery = delivery_parser.parse_delivery(

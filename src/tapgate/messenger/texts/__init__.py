@@ -1,4 +1,4 @@
-"""Texts of the chat and its forms, with one data file per language, and localized formats.
+"""Chat and form texts, with one data file per language, and localized formats.
 
 All languages have the same keys, and a text has the same placeholders in every language.
 """

@@ -87,7 +87,7 @@ def list_currency_names(currency: str) -> tuple[str, ...]:
 
 
 def is_other_unit(word: str, currency: str) -> bool:
-    """Return whether the word is a multiplier or another currency, not a name of this one."""
+    """Return whether the word is a multiplier or another currency, not a name for this one."""
     word = word.lower().strip(".,;:!")
     others = {name for code, names in _CURRENCY_NAMES.items() for name in (code.lower(), *names)}
     known = word in others | _MULTIPLIER_WORDS or money.is_currency(word.upper())

@@ -1,4 +1,4 @@
-"""Detection of the language of a sentence by its most common words."""
+"""Detects a sentence's language by its most common words."""
 
 from typing import Final, NamedTuple
 
@@ -14,7 +14,7 @@ def _normalize_words(text: str) -> frozenset[str]:
 
 
 class _Markers(NamedTuple):
-    """Words of one language only. The text of a command may consist of its `topics`."""
+    """Words of one language only. A command's text may have only `topics`."""
 
     grammar: frozenset[str]
     topics: frozenset[str]
@@ -46,9 +46,9 @@ _SHARED: Final = frozenset.union(*_ENGLISH) & frozenset.union(*_FRENCH)
 
 
 def detect_language(text: str, *, is_sentence: bool = False) -> Language | None:
-    """Return the language of a text that is clearly in one language, or None.
+    """Return the language if the text is clearly in one language, or None.
 
-    With `is_sentence`, the topic words of a command such as "send 5 to AM-1001" do not suffice.
+    With `is_sentence`, topic words as in the command "send 5 to AM-1001" do not suffice.
     """
     words = normalize_text(text).split()
     if len(words) < _MIN_WORDS:

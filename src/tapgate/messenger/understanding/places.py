@@ -16,7 +16,7 @@ _ARTICLE_PATTERN: Final = re.compile(
     r"^(?:(?:the|my|mi|le|la|les|l'|de|du|quartier|ville|town|city|district|area)\s+)+", re.I
 )
 _PLACE_PATTERN: Final = re.compile(r"[^\W_](?:[^\W_]|[ .,'/-])*")
-#: Words that stand for the person's own position, or do not name a place.
+#: Words for the person's own position, and words that do not name a place.
 _GENERIC_WORDS: Final = frozenset(
     normalize_text(word)
     for word in """me mi us moi nous here ya yah ici there de my mon ma house os home area eria town

@@ -53,7 +53,7 @@ class Resolver:
             self._phrases_by_text.setdefault(text, []).append(phrase)
 
     def match_literal(self, text: str, language: Language | None) -> Intent | None:
-        """Return the intent of a known keyword or phrase, or None if the text is neither."""
+        """Return the intent for a known keyword or phrase, or None if the text is neither."""
         if len(text) > MAX_LENGTH:
             return None
         normalized = normalize_text(text)
@@ -73,7 +73,7 @@ class Resolver:
         return Intent(candidates=tuple(c for c in commands if c is not None), language=detected)
 
     def resolve(self, text: str, language: Language | None) -> Intent:
-        """Return the intent of a text. `language` decides for phrases that both languages have."""
+        """Return a text's intent. `language` decides for phrases that both languages have."""
         known = self.match_literal(text, language)
         if known is not None:
             return known
@@ -139,7 +139,7 @@ class Resolver:
         return Intent(candidates=tuple(suggested[:_MAX_CANDIDATES]), language=best.language)
 
     def _rank_commands(self, normalized: str) -> list[_Candidate]:
-        """Return the commands by similarity, best first; None stands for no command."""
+        """Return the commands by similarity, best first; None means no command."""
         return [
             _Candidate(score, self._samples[position].command, self._samples[position].language)
             for score, position in self._index.rank_subjects(normalized)

@@ -10,7 +10,7 @@ from tapgate.messenger.model import Command
 from tapgate.messenger.understanding.normalization import normalize_text, to_phonetic
 from tapgate.messenger.understanding.word_lists import compile_rules
 
-#: Phonetic keys of words for sending, including misspellings.
+#: Phonetic keys for words that mean sending, including misspellings.
 _SEND_SOUNDS = frozenset(
     to_phonetic(normalize_text(word))
     for word in """send sen sned sedn sending transfer tranfer trasnfer transfar trasfer transfert
@@ -18,7 +18,7 @@ _SEND_SOUNDS = frozenset(
 )
 _SEND_PATTERN = compile_rules(["send", "give"])
 _MONEY_PATTERN = compile_rules(["money", "cash", "currency", "number"])
-#: Words that suggest a negation, a stop, a past transfer, a question, an action of a third party,
+#: Words that suggest a negation, a stop, a past transfer, a question, a third party's action,
 #: or an object other than money.
 _DOUBT_PATTERN = compile_rules(["doubt"])
 #: Money requested for the user, or a transfer that already happened.

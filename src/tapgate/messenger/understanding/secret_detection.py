@@ -1,4 +1,4 @@
-"""Detection of PINs, one-time codes and links of tapped cards in a text, based on the text alone.
+"""Detects PINs, one-time codes and card links in a text, based on the text alone.
 
 A text that may contain a secret is kept out of the database and the logs, so ambiguous texts count
 as secrets. Texts that are clearly amounts or transfer requests do not.
@@ -18,7 +18,7 @@ _SECRET_WORD_PATTERN = re.compile(
     r"|passwords?|passcodes?|pwd|pw|otp|secrets?|secrete|mdp|mots?\W{0,3}de\W{0,3}passe?|passe|cvv"
     r")(?![a-z])"
 )
-#: A run of digits, possibly with separators between them.
+#: Digits, possibly with separators between them.
 _DIGIT_RUN_PATTERN = re.compile(r"[0-9](?:[^0-9a-z]{0,6}[0-9])*")
 _DIGITS_PATTERN = re.compile(r"[0-9]+")
 _WORD_PATTERN = re.compile(r"[a-z]+")
@@ -41,7 +41,7 @@ _FOUR_DIGITS_PATTERN = re.compile(r"(?<![0-9a-z-])[0-9]{4}(?![0-9a-z-])")
 #: Maximum distance in characters between a secret and the word that names it.
 _MAX_DISTANCE = 60
 
-#: Link of a tapped card, which contains its proof.
+#: Card link, which contains a tapped card's proof.
 _TAP_URL_PATTERN = re.compile(
     r"https?://[a-z0-9.:\[\]-]{1,255}(?:/[a-z0-9._~-]{1,64}){1,4}\?"
     r"(?:picc_data=[0-9a-f]{32}&cmac=[0-9a-f]{16}|cmac=[0-9a-f]{16}&picc_data=[0-9a-f]{32})"
@@ -92,7 +92,7 @@ def has_pin_after_transfer(text: str) -> bool:
 
 
 def find_tap_url(text: str) -> str | None:
-    """Return the link of a tapped card in a text, or None."""
+    """Return the card link in a text, or None."""
     match = _TAP_URL_PATTERN.search(text)
     return None if match is None or parse_tap_url(match[0]) is None else match[0]
 
@@ -102,7 +102,7 @@ def remove_tap_urls(text: str) -> str:
 
 
 def _normalize(text: str) -> str:
-    """Return the text in lowercase, with ASCII digits, and without accents and links of cards.
+    """Return the text in lowercase, with ASCII digits, and without accents and card links.
 
     Each character maps to a single character where possible.
     """

@@ -1,6 +1,6 @@
 """Text similarity: cosine of TF-IDF feature vectors.
 
-The features are character n-grams of length 2 to 4, phonetic keys of words, and pairs of those
+The features are character n-grams of length 2 to 4, phonetic word keys, and pairs of those
 keys. N-grams tolerate typos, phonetic keys tolerate abbreviations, and pairs retain some word
 order. Rare features weigh more, and features shared by many subjects ("I want to") weigh less.
 """
@@ -21,7 +21,7 @@ _SOUND_WEIGHT: Final = 2.0
 _PAIR_WEIGHT: Final = 1.5
 #: Fraction of its weight that a feature shared evenly by all subjects retains.
 _MIN_SPECIFICITY: Final = 0.3
-#: Weight factor of features that no indexed text has. They lower the score of every subject.
+#: Weight factor for features that no indexed text has. They lower every subject's score.
 _UNKNOWN_FACTOR: Final = 0.35
 #: Features below this weight are dropped: they occur in so many texts that they only cost time.
 _MIN_WEIGHT: Final = 1.2
@@ -47,9 +47,9 @@ class SimilarityIndex:
         self._norms = self._compute_norms()
 
     def rank_subjects(self, text: str) -> list[tuple[float, int]]:
-        """Return a score from 0 to 1 and the position of the closest text per subject, best first.
+        """Return a score from 0 to 1 and the closest text's position per subject, best first.
 
-        A single text may match by chance, so the score of a subject combines its best text, the
+        A single text may match by chance, so a subject's score combines its best text, the
         average of its best three texts, and all of its texts together.
         """
         similarities = [0.0] * self._size
@@ -88,7 +88,7 @@ class SimilarityIndex:
         return [(f, w / length) for f, w in weighted if w]
 
     def _compute_norms(self) -> dict[Subject, float]:
-        """Return the norm of the summed text vectors of each subject.
+        """Return the norm of each subject's summed text vectors.
 
         The summed similarities of a subject's texts, divided by this norm, are the similarity to
         the summed vector.

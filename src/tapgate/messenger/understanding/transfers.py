@@ -170,7 +170,7 @@ def _parse_without_preposition(
 
 
 def parse_payee_name(text: str) -> str | None:
-    """Return the name of a payee, such as `"Mohamed"` in `"send 8 to Mohamed"`, or None."""
+    """Return the payee's name, such as `"Mohamed"` in `"send 8 to Mohamed"`, or None."""
     _, *payee_parts = _TO_PATTERN.split(normalize_digits(text).rstrip(" .!?"))
     if len(payee_parts) != 1:
         return None

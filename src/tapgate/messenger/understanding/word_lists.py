@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from tapgate.messenger.understanding.normalization import NUMBER_PLACEHOLDER, normalize_text
 
-#: Maximum number of other words between two words of a rule.
+#: Maximum number of other words between two words in a rule.
 _MAX_GAP: Final = 5
 _FOLDER: Final = Path(__file__).parent
 
@@ -34,7 +34,7 @@ def _load_words() -> dict[str, str]:
     return {name: f"(?:{'|'.join(items)})" for name, items in words.items()}
 
 
-#: Regular expression for one word of a list, by the name of the list.
+#: Regular expression for one word in a list, by list name.
 WORDS: Final = _load_words()
 
 
@@ -55,7 +55,7 @@ def load_rules(file_name: str) -> tuple[Rule, ...]:
 
 
 def match_rule(rules: tuple[Rule, ...], normalized: str) -> str | None:
-    """Return the name of the first rule that applies to a normalized text, or None."""
+    """Return the name of the first rule that matches a normalized text, or None."""
     for name, pattern, exception in rules:
         if pattern.search(normalized) and not (exception and exception.search(normalized)):
             return name

@@ -1,7 +1,7 @@
 """Rules that recognize questions and small talk by their words, in English, French and Krio.
 
 The rules are in `rules.txt` and `small_talk.txt`. They run before similarity, on normalized text.
-None of them names only a command that moves money: a transfer needs the words of a request.
+None of them names only a command that moves money: a transfer needs words that request it.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Table of commands and their scripts."""
+"""Command table: the script for each command."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -35,7 +35,7 @@ from tapgate_client.errors import Code
 from tapgate_client.schemas.cards import CardBlockReason, CardStatus, CardType
 
 _MAX_LISTED_CARDS: Final = 12
-#: Stands for the serial of a card whose link the person pasted.
+#: Placeholder serial for a card whose link the person pasted.
 _TAPPED_CARD: Final = "tapped"
 _PROOF_ERROR_CODES: Final = (
     Code.CARD_NOT_GENUINE,

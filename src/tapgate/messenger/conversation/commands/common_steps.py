@@ -148,6 +148,6 @@ def build_lookup_script(
     build_request: Callable[[Turn], GatewayRequest],
     on_success: Callable[[Turn, Any], Next],
 ) -> Script:
-    """Build the script of a command that only loads and shows data of the subscriber."""
+    """Build the script for a command that only loads and shows subscriber data."""
     step = RequestStep(name=command, build_request=build_request, on_success=on_success)
     return Script(command=command, steps=(*SUBSCRIBER_STEPS, step))

@@ -52,7 +52,7 @@ def _reply_with_menu(turn: Turn, found: Subscriber | None) -> Next:
 
 
 def _begin_menu(turn: Turn, text: str) -> None:
-    """Show the menu now, unless the gateway must be asked whether the person is registered."""
+    """Show the menu now, unless only the gateway knows whether the person is registered."""
     if not _is_registration_unknown(turn):
         _reply_with_menu(turn, turn.conversation.subscriber)
 

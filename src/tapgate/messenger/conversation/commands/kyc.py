@@ -30,7 +30,7 @@ _UNUSABLE_IMAGE_CODES: Final = (
 
 
 def count_kept_image(turn: Turn, count: int) -> None:
-    """Take note of a new kept image while the command is in progress."""
+    """Record a new kept image while the command is in progress."""
     if "kept" in turn.facts:
         turn.set_facts(kept=str(count))
 

@@ -1,4 +1,4 @@
-"""Reset of a forgotten PIN with a one-time code, also if support staff has sent the code.
+"""PIN reset with a one-time code, which the chat or support staff has sent.
 
 The code and the new PIN are entered together and passed to the gateway in one request. Neither is
 stored.
@@ -95,7 +95,7 @@ def _get_only_holder(turn: Turn) -> str | None:
 
 
 def _build_request(turn: Turn, operation: str, **fields: str) -> ClientRequest:
-    """Build the request of an operation on the PIN's holder. A card's ID is its serial."""
+    """Build the request for an operation on the PIN holder. A card's ID is its serial."""
     kind, _, serial = turn.facts["holder"].partition(":")
     match kind:
         case "subscriber":

@@ -1,6 +1,6 @@
 """Contact with support staff.
 
-The customer's words go into requests and never into the facts of the conversation, which are
+The customer's words go into requests and never into the conversation's facts, which are
 stored unsealed.
 """
 
@@ -14,7 +14,7 @@ from tapgate.messenger.model import RequestRejected
 from tapgate.messenger.understanding import resolver
 from tapgate_client.errors import Code
 
-#: Step of a text that continues a support request. It never runs as a part of the script.
+#: Step for a text that continues a support request. It never runs as part of the script.
 FOLLOW_UP: Final = "follow_up"
 
 

@@ -90,7 +90,7 @@ def _build_payee_fact(payee: str) -> str:
 
 
 def _find_recipient_by_name(turn: Turn, text: str) -> dict[str, str] | None:
-    """Return the `to` fact of the only saved recipient with this name, or None."""
+    """Return the `to` fact for the only saved recipient with this name, or None."""
     matches = [recipient for recipient in turn.person.recipients if _has_name(recipient, text)]
     return {"to": _build_payee_fact(matches[0].payee)} if len(matches) == 1 else None
 

@@ -28,7 +28,7 @@ _PERIODS: Final = {
     "last_month": "last month",
     "last_90": "last 90 days",
 }
-#: Validity of a statement link, as documented by the gateway.
+#: Statement link lifetime, as documented by the gateway.
 _LINK_LIFETIME: Final = timedelta(hours=24)
 _MAX_KYC_LEVEL: Final = 3
 
