@@ -18,7 +18,7 @@ class StorageSettings(SettingGroup):
     database_url = OptionalSetting(
         Url("postgresql", "postgres"),
         "Database URL",
-        "PostgreSQL 16 or newer, with [libpq parameters](running.md#parameters-of-the-url),"
+        "PostgreSQL 16 or newer, with [libpq parameters](running.md#url-parameters),"
         " directly or through [PgBouncer in session mode](running.md#pgbouncer). If unset, an"
         " embedded database in the data folder is used, and production warns.",
         production="Set it, with `sslmode=verify-full`. Percent-encode special characters in the"
