@@ -79,7 +79,8 @@ def _open_transaction(endpoint: Endpoint) -> Handler:
     """Return the handler with a database transaction for its parameter `tx`."""
 
     async def handle(request: BaseRequestContext, **arguments: Any) -> Any:
-        arguments |= await endpoint.run_preparation(request, arguments)
+        if endpoint.prepare is not None:
+            arguments |= await endpoint.run_preparation(request, arguments)
         async with request.services.transaction() as tx:
             return await endpoint.handler(request, tx=tx, **arguments)
 
