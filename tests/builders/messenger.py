@@ -289,6 +289,7 @@ async def run_messenger_app(
         health=health,
         nodes=NodeRegistry(settings, NodeRole.MESSENGER, database, health),
         active_conversations=cache_active_count(database, system_clock),
+        wake_sender=lambda: None,
     )
     app = MessengerApp(services, gateway, App(services))
     try:

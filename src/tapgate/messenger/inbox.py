@@ -112,7 +112,7 @@ async def store_messages(services: Services, received: Sequence[ReceivedMessage]
         addresses |= await _store_batch(services, pending[start : start + _BATCH_SIZE])
     # Wake the worker only after all batches: handling messages would delay the acknowledgment.
     for address in addresses:
-        services.wake_worker(address)
+        services.woken_addresses.put_nowait(address)
     services.wake_sender()  # rate-limit replies may have been enqueued
 
 

@@ -61,18 +61,22 @@ class InboxWorker:
         self._pending_wakes: set[str] = set()
         self._is_stopped = False
         self._semaphore = asyncio.Semaphore(_MAX_CONCURRENT_CONVERSATIONS)
-        services.wake_worker = self.wake
 
     async def run(self) -> NoReturn:
         """Run until canceled; interrupted turns are retried later."""
+        waking = asyncio.create_task(self._wake_new())
         try:
             await run_periodically(self.sweep, every=SWEEP_INTERVAL_SECONDS, name="messenger.inbox")
         finally:
             self._is_stopped = True
-            tasks = list(self._tasks.values())
+            tasks = [waking, *self._tasks.values()]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _wake_new(self) -> NoReturn:
+        while True:
+            self.wake(await self._services.woken_addresses.get())
 
     def wake(self, address: str) -> None:
         if self._is_stopped:

@@ -1,5 +1,6 @@
 """Dependencies shared by the routes and background workers of one messenger process."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -38,6 +39,8 @@ class Services:
     health: HealthMonitor
     nodes: NodeRegistry
     active_conversations: CachedResult[int]
+    #: Called when the outbox may contain new messages.
+    wake_sender: Callable[[], None]
     metric_sources: Sequence[MetricSource] = ()
     #: If None, all messages stay in the outbox, and images cannot be downloaded.
     graph: GraphClient | None = None
@@ -46,7 +49,5 @@ class Services:
     flow_key: FlowKey | None = None
     #: Texts that may contain a PIN, by inbox row ID; kept in memory only.
     withheld_texts: dict[int, str] = field(default_factory=dict, repr=False)
-    #: Called with an address that has new messages in the inbox.
-    wake_worker: Callable[[str], None] = lambda _: None
-    #: Called when the outbox may contain new messages.
-    wake_sender: Callable[[], None] = lambda: None
+    #: Addresses with new messages in the inbox.
+    woken_addresses: asyncio.Queue[str] = field(default_factory=asyncio.Queue)

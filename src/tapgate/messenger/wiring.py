@@ -62,15 +62,7 @@ async def open_services(
             http=http,
         )
         await stack.enter_async_context(gateway)
-        services = await _build_services(stack, settings, database_url, clock, gateway)
-        sender = Sender(
-            services.database,
-            services.vault,
-            services.graph,
-            clock,
-            keep_content=not settings.is_production,
-        )
-        services.wake_sender = sender.wake
+        services, sender = await _build_services(stack, settings, database_url, clock, gateway)
         await stack.enter_async_context(services.nodes.remove_on_exit())
         await stack.enter_async_context(
             run_background_tasks(
@@ -92,7 +84,7 @@ async def _build_services(
     database_url: str,
     clock: Clock,
     gateway: AsyncTapgateClient,
-) -> Services:
+) -> tuple[Services, Sender]:
     flow_key = settings.messenger_flow_private_key
     connections = get_messenger_connections(settings.database_connections)
     database = await Database.connect(database_url, size=connections)
@@ -108,10 +100,12 @@ async def _build_services(
     stack.callback(process_metrics.close)
     await stack.enter_async_context(run_background_tasks(process_metrics.run()))
     health = HealthMonitor(settings, functools.partial(get_server_status, database))
-    return Services(
+    graph, vault = await _open_graph_client(stack, settings), Vault(settings.secret_key)
+    sender = Sender(database, vault, graph, clock, keep_content=not settings.is_production)
+    services = Services(
         settings=settings,
         database=database,
-        vault=Vault(settings.secret_key),
+        vault=vault,
         clock=clock,
         new_id=ids.IdGenerator(slot, lambda: int(clock().timestamp() * 1000)),
         process_id=secrets.randbits(63),
@@ -125,9 +119,11 @@ async def _build_services(
             process_metrics,
             BacklogMetrics(database, [leases.BACKLOG_SQL, inbox.BACKLOG_SQL]),
         ],
-        graph=await _open_graph_client(stack, settings),
+        graph=graph,
         flow_key=None if flow_key is None else FlowKey(flow_key),
+        wake_sender=sender.wake,
     )
+    return services, sender
 
 
 async def _open_graph_client(

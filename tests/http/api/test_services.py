@@ -1,4 +1,4 @@
-"""The gateway's services are complete when they are constructed."""
+"""The services of both processes are complete when they are constructed."""
 
 import ast
 from collections.abc import Iterator
@@ -8,12 +8,7 @@ import pytest
 
 import tapgate
 
-SOURCES = Path(tapgate.__file__).parent
-MODULES = [
-    path
-    for path in sorted(SOURCES.rglob("*.py"))
-    if "messenger" not in path.relative_to(SOURCES).parts
-]
+MODULES = sorted(Path(tapgate.__file__).parent.rglob("*.py"))
 
 
 def list_assigned_services(tree: ast.AST) -> Iterator[str]:
