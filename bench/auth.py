@@ -13,6 +13,7 @@ from typing import Any
 
 from tapgate.auth.access_tokens import AccessTokens
 from tapgate.auth.authenticator import Authenticator
+from tapgate.core.id_generator import IdGenerator
 from tapgate.core.vault import Vault
 from tapgate.ledger.pins.verifier import PinVerifier
 from tapgate_client import ids, signing
@@ -104,9 +105,7 @@ async def main() -> None:
         "database": FakeDatabase(vault),
         "signals": NullSignals(),
     }
-    authenticator = Authenticator(
-        **fakes, vault=vault, clock=system_clock, new_id=ids.IdGenerator(0)
-    )
+    authenticator = Authenticator(**fakes, vault=vault, clock=system_clock, new_id=IdGenerator(0))
     token = AccessTokens(JWT_SECRET).issue(
         session_id=7, admin_id=7, email="ada@example.com", role="system_admin", now=now
     )

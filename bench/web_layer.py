@@ -24,6 +24,7 @@ import uvloop
 from tapgate.auth.principals import Principal
 from tapgate.business.staff.request_logs.recorder import RequestLog
 from tapgate.core import settings
+from tapgate.core.id_generator import IdGenerator
 from tapgate.http.api.access import Access
 from tapgate.http.api.app import App
 from tapgate.http.api.latency_samples import LatencySamples
@@ -35,7 +36,6 @@ from tapgate.http.throttle import Throttle
 from tapgate.runtime import logs
 from tapgate.runtime.node_files import get_shared_folder
 from tapgate_client.clock import system_clock
-from tapgate_client.ids import IdGenerator
 from tapgate_client.schemas.fields import Amount, CardSerial, IdempotencyKey, Metadata, Pin, Text
 
 APP_REQUESTS = 100_000

@@ -47,6 +47,7 @@ from drivers.in_process import AppTransport
 from harness import Harness
 from tapgate.auth import authenticator as authenticator_module
 from tapgate.auth.passwords import Passwords
+from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import Settings, dev_secrets, load_settings
 from tapgate.http import backlog_metrics as backlog_metrics_module
 from tapgate.http.api.services import Services
@@ -59,7 +60,6 @@ from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.embedded import DATABASE_NAME, EmbeddedPostgres
 from tapgate.runtime.store.migrate import migrate
 from tapgate.server.gateway import open_gateway_services
-from tapgate_client.ids import IdGenerator
 from tapgate_sandbox.gateway import create_app
 
 temporary_files.keep_in_memory()

@@ -29,6 +29,7 @@ from bench.payments.installation import Installation, run_installation
 from bench.payments.phase_runner import PAYMENTS_PER_CARD, PhaseRunner, create_payment_builder
 from bench.payments.results import Phase
 from tapgate import VERSION
+from tapgate.core.id_generator import first_id_at
 from tapgate.core.settings import load_settings
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart, commands
@@ -149,7 +150,7 @@ class BenchmarkInstallation:
         transaction = self._connection.transaction()
         await transaction.start()
         await self._connection.execute(
-            _INSERT_KEYS, ids.first_id_at(system_clock() - _WARM_UP_AGE), _KEYS_PER_PAGE
+            _INSERT_KEYS, first_id_at(system_clock() - _WARM_UP_AGE), _KEYS_PER_PAGE
         )
         await transaction.rollback()
         await self._connection.execute("VACUUM idempotency_keys")

@@ -16,9 +16,9 @@ from zoneinfo import ZoneInfo
 import asyncpg
 
 from bench.growth import stored_responses
+from tapgate.core.id_generator import first_id_at
 from tapgate.ledger import chart
 from tapgate.ledger.commands import TransactionResult, decode_result, encode_result
-from tapgate_client.ids import first_id_at
 
 _MILLISECOND: Final = timedelta(milliseconds=1)
 

@@ -4,6 +4,7 @@ from datetime import datetime
 
 import asyncpg
 
+from tapgate.core.id_generator import first_id_at, get_time
 from tapgate.runtime.store.partitions import (
     TABLES,
     Partition,
@@ -13,7 +14,6 @@ from tapgate.runtime.store.partitions import (
     get_partition_name,
     list_partitions,
 )
-from tapgate_client.ids import first_id_at, get_time
 
 
 async def create_past_months(connection: asyncpg.Connection, since: datetime) -> None:

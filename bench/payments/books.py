@@ -9,8 +9,8 @@ from datetime import datetime
 import asyncpg
 
 from bench.payments.results import Batches, Books
+from tapgate.core.id_generator import first_id_at
 from tapgate.ledger.verify import verify
-from tapgate_client.ids import first_id_at
 
 _SELECT_BATCHES = """
     SELECT count(*) AS batches, coalesce(sum(size), 0)::bigint AS transactions,

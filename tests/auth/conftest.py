@@ -12,11 +12,11 @@ from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.logins import Logins
 from tapgate.auth.passwords import Passwords
 from tapgate.core import settings
+from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.signals import Signals
-from tapgate_client import ids
 
 
 @pytest.fixture
@@ -30,8 +30,8 @@ def vault() -> Vault:
 
 
 @pytest.fixture
-def new_id() -> ids.IdGenerator:
-    return ids.IdGenerator(0)
+def new_id() -> IdGenerator:
+    return IdGenerator(0)
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ async def start_process(
     test_settings: Settings,
     clock: FakeClock,
     vault: Vault,
-    new_id: ids.IdGenerator,
+    new_id: IdGenerator,
 ) -> AsyncIterator[Callable[[], Awaitable[GatewayProcess]]]:
     """Yield a function that starts another simulated process on the test's database."""
     async with AsyncExitStack() as running:
@@ -93,5 +93,5 @@ async def other_process(start_process: Callable[[], Awaitable[GatewayProcess]]) 
 
 
 @pytest.fixture
-def owners(process: GatewayProcess, clock: FakeClock, new_id: ids.IdGenerator) -> OwnerBuilder:
+def owners(process: GatewayProcess, clock: FakeClock, new_id: IdGenerator) -> OwnerBuilder:
     return OwnerBuilder(process.database, clock, new_id)

@@ -16,13 +16,13 @@ import pytest
 
 from bench.runner import ROOT, run_benchmark
 from harness import Harness
+from tapgate.core.id_generator import first_id_at
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, ScopedIdempotencyKey, decode_result
 from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.ledger.pins.verifier import StoredPin
 from tapgate.ledger.verify import verify
-from tapgate_client import ids
 from tapgate_client.clock import system_clock
 
 CARD_COUNT, ACCOUNT_COUNT, ENTRY_COUNT = 100, 1_000, 5_000
@@ -129,8 +129,8 @@ async def assert_payments_look_real(connection: asyncpg.Connection) -> None:
     assert len(months) >= 12
     real = {row["type"]: row for row in recent}
     for row in past:
-        assert ids.first_id_at(row["created_at"]) <= row["id"]
-        assert row["id"] < ids.first_id_at(row["created_at"] + timedelta(milliseconds=1))
+        assert first_id_at(row["created_at"]) <= row["id"]
+        assert row["id"] < first_id_at(row["created_at"] + timedelta(milliseconds=1))
         result = decode_result(row["answer"])
         assert result.transaction_id == row["id"]
         assert (result.amount, result.fee) == (row["amount"], row["fee_amount"])

@@ -17,13 +17,13 @@ from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.logins import Logins
 from tapgate.auth.passwords import Passwords
+from tapgate.core.id_generator import IdGenerator
 from tapgate.events.audit.chain import Sealer
 from tapgate.http.api.services import Services
 from tapgate.ledger.accounts import open_account
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.signals import Signals
 from tapgate.runtime.store.transaction import Transaction, open_transaction
-from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 
 
@@ -58,7 +58,7 @@ class GatewayProcess(msgspec.Struct):
     #: Hashes passwords with `FAST_ARGON2`.
     logins: Logins
     clock: FakeClock
-    new_id: ids.IdGenerator
+    new_id: IdGenerator
 
     def transaction(self) -> contextlib.AbstractAsyncContextManager[Transaction]:
         return open_transaction(self.database, self.clock, self.new_id)
@@ -67,7 +67,7 @@ class GatewayProcess(msgspec.Struct):
 class OwnerBuilder:
     """Creates the rows that own credentials."""
 
-    def __init__(self, database: Database, clock: FakeClock, new_id: ids.IdGenerator) -> None:
+    def __init__(self, database: Database, clock: FakeClock, new_id: IdGenerator) -> None:
         self.database = database
         self._clock = clock
         self._new_id = new_id

@@ -22,6 +22,7 @@ from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
 from tapgate.business.staff.request_logs.recorder import RequestLog
 from tapgate.core import settings
+from tapgate.core.id_generator import IdGenerator
 from tapgate.http.api.access import Access
 from tapgate.http.api.app import App, Site
 from tapgate.http.api.latency_samples import LatencySamples
@@ -37,7 +38,6 @@ from tapgate.runtime.nodes import NodeRegistry
 from tapgate.runtime.store.server_status import ServerStatus
 from tapgate_client.clock import system_clock
 from tapgate_client.errors import ApiError, Code, unavailable
-from tapgate_client.ids import IdGenerator
 from tapgate_client.schemas.fields import (
     Amount,
     Email,

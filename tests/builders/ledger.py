@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from builders.auth import FakeClock
+from tapgate.core.id_generator import IdGenerator
 from tapgate.ledger import chart, commands, rules
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import (
@@ -28,7 +29,6 @@ from tapgate.ledger.verify import verify
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.signals import Signals
 from tapgate.runtime.store.transaction import Transaction
-from tapgate_client import ids
 
 #: Start of the ledger's clock.
 START = datetime(2026, 3, 10, 12, tzinfo=UTC)
@@ -62,7 +62,7 @@ class LedgerDriver:
         self.clock = clock
         #: The ledger's hook, for tests that submit commands with `audit`.
         self.before_commit: BeforeCommit
-        self.new_id = ids.IdGenerator(999, lambda: int(clock().timestamp() * 1000))
+        self.new_id = IdGenerator(999, lambda: int(clock().timestamp() * 1000))
 
     @classmethod
     async def open(
@@ -78,7 +78,7 @@ class LedgerDriver:
         clock = clock or FakeClock(START)
         signals = Signals(url)
         await signals.start()
-        new_id = ids.IdGenerator(slot, lambda: int(clock().timestamp() * 1000))
+        new_id = IdGenerator(slot, lambda: int(clock().timestamp() * 1000))
         async with database.transaction() as tx:
             await rules.insert_defaults(tx, CURRENCY, new_id)
 

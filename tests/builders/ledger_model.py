@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from builders.ledger import is_correct_pin
 from ledger import reference_model
 from ledger.reference_model import CARDS, WALLETS, ReferenceModel, Step
+from tapgate.core.id_generator import IdGenerator
 from tapgate.ledger import chart, commands
 from tapgate.ledger.account_rules.commission import CommissionRate
 from tapgate.ledger.account_rules.compliance import ComplianceRule
@@ -20,7 +21,6 @@ from tapgate.ledger.pins.lockout import PinState
 from tapgate.ledger.review import decide_review
 from tapgate.ledger.rules import Rules
 from tapgate.ledger.state import Account, Agent, Card, State, StoredTransaction
-from tapgate_client import ids
 
 #: Sequences with enough waits cross the end of the month.
 START = datetime(2026, 3, 30, 9, tzinfo=UTC)
@@ -222,7 +222,7 @@ class InMemoryLedger:
     """Ledger decisions without a database: `decide` and `apply_decision` over one state."""
 
     def __init__(self) -> None:
-        self.new_id = ids.IdGenerator(1)
+        self.new_id = IdGenerator(1)
         self.transaction_ids: list[int] = []
         self.state = State(
             now=START, today=START.date(), rules=build_rules(), accounts={}, accounts_by_owner={}

@@ -21,6 +21,7 @@ from builders.auth import FakeClock
 from drivers.in_process import AppTransport
 from drivers.messenger import FlowClient
 from harness import ServiceAuth
+from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import load_settings
 from tapgate.core.vault import Vault
 from tapgate.http.throttle import Throttle
@@ -49,9 +50,8 @@ from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.server_status import get_server_status
-from tapgate_client import ids, signing
+from tapgate_client import signing
 from tapgate_client.clock import system_clock
-from tapgate_client.ids import IdGenerator
 from tapgate_client.schemas.nodes import NodeRole
 from tapgate_sandbox.fake_provider.provider import Provider, UserMessage
 
@@ -281,7 +281,7 @@ async def run_messenger_app(
         database=database,
         vault=Vault(settings.secret_key),
         clock=system_clock,
-        new_id=ids.IdGenerator(7),
+        new_id=IdGenerator(7),
         process_id=7,
         perform_request=gateway.perform,
         resolve_intent=resolve_nothing,

@@ -3,6 +3,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tapgate.core.id_generator import SLOT_COUNT, IdGenerator, first_id_at
 from tapgate_client import ids
 
 NOW = int(datetime(2026, 3, 10, tzinfo=UTC).timestamp() * 1000)
@@ -29,21 +30,21 @@ def test_malformed_id_or_wrong_prefix_is_not_decoded() -> None:
 
 
 def test_generated_ids_increase() -> None:
-    new_id = ids.IdGenerator(3, lambda: NOW)
+    new_id = IdGenerator(3, lambda: NOW)
     new_ids = [new_id() for _ in range(10_000)]  # more than fit into a millisecond
     assert new_ids == sorted(set(new_ids))
 
 
 def test_clock_that_steps_back_causes_no_duplicates() -> None:
     times = iter([NOW, NOW + 5, NOW + 1, NOW + 2, NOW + 6])
-    new_id = ids.IdGenerator(3, lambda: next(times))
+    new_id = IdGenerator(3, lambda: next(times))
     new_ids = [new_id() for _ in range(5)]
     assert new_ids == sorted(set(new_ids))
 
 
 def test_large_backward_clock_step_requires_a_new_slot() -> None:
     clock = [NOW]
-    new_id = ids.IdGenerator(3, lambda: clock[0])
+    new_id = IdGenerator(3, lambda: clock[0])
     new_ids = [new_id() for _ in range(3)]
     clock[0] = NOW - 30 * 60_000
     assert not new_id.is_ahead
@@ -60,21 +61,21 @@ def test_large_backward_clock_step_requires_a_new_slot() -> None:
 
 
 def test_clock_before_the_id_epoch_causes_no_duplicates() -> None:
-    new_id = ids.IdGenerator(3, lambda: 0)
+    new_id = IdGenerator(3, lambda: 0)
     new_ids = [new_id() for _ in range(10_000)]
     assert new_ids == sorted(set(new_ids))
     assert not new_id.is_ahead
 
 
 def test_processes_generate_different_ids_at_the_same_time() -> None:
-    generators = [ids.IdGenerator(slot, lambda: NOW) for slot in range(ids.SLOT_COUNT)]
+    generators = [IdGenerator(slot, lambda: NOW) for slot in range(SLOT_COUNT)]
     new_ids = {generator() for generator in generators for _ in range(3)}
-    assert len(new_ids) == 3 * ids.SLOT_COUNT
+    assert len(new_ids) == 3 * SLOT_COUNT
 
 
 def test_ids_sort_by_creation_time() -> None:
     moment = datetime(2026, 3, 10, tzinfo=UTC)
-    before = ids.IdGenerator(1023, lambda: NOW - 1)()
-    at = ids.IdGenerator(0, lambda: NOW)()
-    assert before < ids.first_id_at(moment) <= at < ids.first_id_at(moment + timedelta(seconds=1))
-    assert ids.first_id_at(datetime(1970, 1, 1, tzinfo=UTC)) == 0
+    before = IdGenerator(1023, lambda: NOW - 1)()
+    at = IdGenerator(0, lambda: NOW)()
+    assert before < first_id_at(moment) <= at < first_id_at(moment + timedelta(seconds=1))
+    assert first_id_at(datetime(1970, 1, 1, tzinfo=UTC)) == 0

@@ -5,9 +5,9 @@ from datetime import UTC, date, datetime
 import msgspec
 import pytest
 
+from tapgate.core.records import build_record, require_id
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.schemas.records import build_record, require_id
 
 
 class _Row(msgspec.Struct):

@@ -16,12 +16,12 @@ from drivers.in_process import AppTransport
 from drivers.processes import run_command_on
 from drivers.standby import take_base_backup
 from harness import PIN, BearerAuth, Harness
+from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import Settings, load_settings
 from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime.store.embedded import EmbeddedPostgres
 from tapgate.runtime.store.server_user import resolve_server_user
 from tapgate.server.gateway import create_app, open_gateway_services
-from tapgate_client.ids import IdGenerator
 
 
 @pytest.fixture

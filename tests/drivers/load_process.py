@@ -12,13 +12,13 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from tapgate.core.id_generator import IdGenerator
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party, ScopedIdempotencyKey
 from tapgate.ledger.engine import Ledger
 from tapgate.ledger.pins.lockout import PinState
 from tapgate.runtime.store import database as database_module
 from tapgate.runtime.store.signals import Signals
-from tapgate_client import ids
 from tapgate_client.clock import system_clock
 from tapgate_client.errors import ApiError
 
@@ -106,7 +106,7 @@ async def main(plan: LoadPlan) -> None:
         currency="SLE",
         timezone=ZoneInfo("UTC"),
         clock=system_clock,
-        new_id=ids.IdGenerator(plan.slot),
+        new_id=IdGenerator(plan.slot),
         is_correct_pin=is_correct_pin,
     ).start(plan.url)
     rng = random.Random(plan.seed)

@@ -15,6 +15,7 @@ from builders.ledger import build_command, build_refund, require_balanced_books
 from drivers.actors import require_success
 from drivers.deployments import TwoGateways, TwoLedgers
 from drivers.in_process import AppTransport
+from tapgate.core.id_generator import first_id_at
 from tapgate.events.audit.chain import Sealer
 from tapgate.ledger import chart, commands
 from tapgate.runtime.store.database import Database
@@ -224,9 +225,7 @@ async def test_ids_stay_unique_and_follow_the_clock_when_it_goes_back(
         for ledger in two_ledgers.ledgers * 2:
             outcome = await two_ledgers.submit_transfer(ledger, sender, receiver, 1)
             created.append(outcome.require_accepted().transaction_id)
-            assert (
-                ids.first_id_at(now) <= created[-1] < ids.first_id_at(now + timedelta(minutes=30))
-            )
+            assert first_id_at(now) <= created[-1] < first_id_at(now + timedelta(minutes=30))
     assert len(set(created)) == len(created)
     assert [ledger_driver.ledger.batch_stats.retries for ledger_driver in two_ledgers.ledgers] == [
         0,

@@ -23,12 +23,12 @@ from drivers.actors import require_error, require_success
 from drivers.deployments import TwoGateways
 from drivers.in_process import AppTransport
 from harness import Harness
+from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import Settings
 from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime.store.database import Database
 from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate_client import money
-from tapgate_client.ids import IdGenerator
 
 
 async def test_decimal_amounts_add_up_exactly(two_gateways: TwoGateways) -> None:

@@ -22,11 +22,11 @@ from builders.ledger import (
 from tapgate.auth.principals import Principal
 from tapgate.business.payments.transactions.queries import TransactionQuery, list_page
 from tapgate.business.payments.wallets.statements.queries import load_activity
+from tapgate.core.id_generator import first_id_at
 from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.runtime.store import partitions
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.partitions import get_month_start
-from tapgate_client import ids
 from tapgate_client.clock import get_platform_day
 from tapgate_client.schemas.transactions import TransactionFilters
 
@@ -128,7 +128,7 @@ async def test_payments_around_the_end_of_a_month_are_all_found(
     assert len(rows) == 48
     assert {row["name"] for row in rows} == {"transactions_2026_03", "transactions_2026_04"}
     for row in rows:
-        assert (row["name"] == "transactions_2026_04") == (row["id"] >= ids.first_id_at(end))
+        assert (row["name"] == "transactions_2026_04") == (row["id"] >= first_id_at(end))
     assert {row["usage_day"] for row in rows} == set(amounts)
     account_id = await ledgers[0].get_account_id(payer)
     for day, amount in amounts.items():

@@ -16,11 +16,11 @@ from hypothesis import strategies
 from databases import ScratchDatabases, build_database_url
 from drivers.in_process import GATEWAY_URL, NO_BACKOFF, AppTransport
 from harness import Harness
+from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import load_settings
 from tapgate.ledger.rules import insert_defaults
 from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate_client import AccessToken, AsyncTapgateClient, PartnerKey
-from tapgate_client.ids import IdGenerator
 from tools.two_books.coordinator import Book, Coordinator, GatewayBook
 from tools.two_books.journal import Journal
 from tools.two_books.protocol import Outcome, State, Transfer

@@ -6,10 +6,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
+from tapgate.core.id_generator import first_id_at
 from tapgate.messenger import retention as messenger_retention
 from tapgate.runtime.retention import INTERVAL_SECONDS, Days, Retention
 from tapgate.server import retention as gateway_retention
-from tapgate_client.ids import first_id_at
 from tools.manual.markdown import format_code, format_table, write_if_changed
 
 _INTRODUCTION: Final = f"""\

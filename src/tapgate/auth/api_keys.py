@@ -13,6 +13,7 @@ from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.last_seen import LastSeen
 from tapgate.auth.principals import Principal
 from tapgate.auth.secret_rows import delete_row, rotate_secret, select_name
+from tapgate.core.records import require_record
 from tapgate.core.vault import Vault
 from tapgate.runtime.client_addresses import Network
 from tapgate.runtime.store.database import Database
@@ -22,7 +23,6 @@ from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.clock import Clock
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.schemas.records import require_record
 
 _log = structlog.get_logger()
 

@@ -24,6 +24,7 @@ from tapgate.auth.request_signatures import Headers, RequestSignatures
 from tapgate.auth.sessions import Sessions
 from tapgate.auth.terminals import Terminals
 from tapgate.auth.webhook_secrets import WebhookSecrets
+from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.runtime.client_addresses import is_within
@@ -31,7 +32,6 @@ from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.signals import Signals
 from tapgate_client.clock import Clock
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.ids import IdGenerator
 
 _BEARER_SCHEME: Final = "bearer"
 #: Headers that select a credential. Empty ones count as absent.

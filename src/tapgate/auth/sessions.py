@@ -12,6 +12,7 @@ from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.factors import Factors
 from tapgate.auth.last_seen import LastSeen
 from tapgate.auth.principals import Principal
+from tapgate.core.id_generator import IdGenerator
 from tapgate.core.vault import Vault
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.rows import insert_values
@@ -73,7 +74,7 @@ class Sessions:
         signals: Signals,
         vault: Vault,
         clock: Clock,
-        new_id: ids.IdGenerator,
+        new_id: IdGenerator,
         *,
         access_tokens: AccessTokens,
         factors: Factors,

@@ -21,12 +21,12 @@ from typing import (
 
 import msgspec
 
+from tapgate.core.records import NOT_FOUND_CODES
 from tapgate.http.body_limits import KIBIBYTE, compute_body_limit
 from tapgate.http.messages import BodyStream
 from tapgate.http.token_buckets import RateLimitResult
 from tapgate_client.errors import Code
 from tapgate_client.operation import Effect
-from tapgate_client.schemas.records import NOT_FOUND_CODES
 
 T = TypeVar("T")
 Handler = Callable[..., Awaitable[Any]]
@@ -275,7 +275,7 @@ class Endpoints:
 
     A handler's first parameter is the request context. `body` and `query` receive the decoded body
     and query. Every other parameter receives the path parameter of the same name. If its type is an
-    ID of `schemas.records`, such as `PartnerId`, the ID is decoded, and an invalid ID fails as not
+    ID of `core.records`, such as `PartnerId`, the ID is decoded, and an invalid ID fails as not
     found.
 
     A handler with the parameter `tx` runs in a database transaction. It commits before the response

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, NamedTuple
 
+from tapgate.core.records import require_id
 from tapgate.http.decoding import BodyDecoder, QueryDecoder, require_declared_parameters
 from tapgate.http.endpoint import BaseContext, BaseRequestContext, Endpoint, Handler
 from tapgate_client.errors import Code
-from tapgate_client.schemas.records import require_id
 
 #: Decoders are immutable and expensive to build, because each inspects every field of its type.
 #: All apps in the process share them.

@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 
 import asyncpg
 
+from tapgate.core.id_generator import first_id_at
 from tapgate.core.vault import Vault
 from tapgate.ledger import archive_checks as checks
 from tapgate.ledger import archived, checkpoints
@@ -36,7 +37,6 @@ from tapgate.runtime.store.partitions import (
     list_partitions,
 )
 from tapgate.runtime.store.transaction import Transaction
-from tapgate_client.ids import first_id_at
 
 #: Schema of the tables of archived months. Not part of a backup.
 ARCHIVE_SCHEMA: Final = "archive"

@@ -4,8 +4,8 @@ from typing import Any, Final, Protocol
 
 import asyncpg
 
+from tapgate.core.id_generator import get_time
 from tapgate.runtime.store import StoreError
-from tapgate_client.ids import get_time
 
 _TIMEOUT_SECONDS: Final = 3600.0
 _LOCK_TIMEOUT: Final = "10s"

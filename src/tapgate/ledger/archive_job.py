@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tapgate.core.id_generator import IdGenerator
 from tapgate.core.vault import Vault
 from tapgate.ledger import archive as steps
 from tapgate.ledger.archive import ARCHIVE_SCHEMA
@@ -24,7 +25,6 @@ from tapgate.runtime.store.archive_files import (
 from tapgate.runtime.store.partitions import TABLES, PartitionedTable, create_detached
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import Clock
-from tapgate_client.ids import IdGenerator
 
 #: Adds an audit entry with an action and the name of the month.
 AuditCallback = Callable[[Transaction, str, str], Awaitable[None]]

@@ -16,10 +16,10 @@ from typing import Any, Final, NamedTuple
 import asyncpg
 import msgspec
 
+from tapgate.core.id_generator import get_time
 from tapgate.core.vault import Vault
 from tapgate.runtime.store.pipeline import send_ahead
 from tapgate_client.errors import invalid_field
-from tapgate_client.ids import get_time
 
 _PURPOSE: Final = "ledger archive"
 #: Details of the error for a request about an archived transaction.

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from tapgate.core.id_generator import first_id_at
 from tapgate.ledger import chart
 from tapgate.ledger.account_rules.commission import (
     CashMatch,
@@ -17,7 +18,6 @@ from tapgate.ledger.account_rules.commission import (
     match_movements,
 )
 from tapgate.ledger.state import Account, CashPair, EarnedCommission, Posting, State
-from tapgate_client.ids import first_id_at
 
 #: More than the time in an ID can differ from the time of the transaction.
 _ID_TIME_TOLERANCE: Final = timedelta(hours=1)

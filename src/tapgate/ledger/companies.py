@@ -8,6 +8,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from tapgate.core.records import NOT_FOUND_CODES
 from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.chart import AccountStatus
 from tapgate.runtime.store.conditions import Conditions, PageConditions, start_name_page
@@ -17,7 +18,6 @@ from tapgate_client.errors import ApiError, require_found
 from tapgate_client.schemas.pagination import NameOrder
 from tapgate_client.schemas.partners import PartnerFilters
 from tapgate_client.schemas.processors import ProcessorFilters
-from tapgate_client.schemas.records import NOT_FOUND_CODES
 
 T = TypeVar("T", bound=msgspec.Struct)
 

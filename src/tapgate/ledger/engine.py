@@ -18,6 +18,7 @@ import msgspec
 import structlog
 
 from tapgate.core import telemetry
+from tapgate.core.id_generator import IdGenerator
 from tapgate.ledger import rules as ledger_rules
 from tapgate.ledger.allowance import Allowance, get_allowance
 from tapgate.ledger.apply import apply_decision
@@ -43,7 +44,6 @@ from tapgate.runtime.store.signals import Signals
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import Clock, get_platform_day
 from tapgate_client.errors import ApiError, Code, unavailable
-from tapgate_client.ids import IdGenerator
 
 log = structlog.get_logger()
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from tapgate.core.id_generator import IdGenerator
 from tapgate.ledger.low_float import LowFloat
 from tapgate.ledger.rejected_taps import SuspectedClone
 from tapgate.ledger.rules import (
@@ -18,7 +19,6 @@ from tapgate.ledger.rules import (
     TRANSACTION_REFUNDED,
 )
 from tapgate.ledger.state import Decision, State
-from tapgate_client.ids import IdGenerator
 
 _INSERT_EVENTS: Final = """
     WITH candidates AS (

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tapgate.core.id_generator import IdGenerator
 from tapgate.ledger import chart
 from tapgate.ledger.account_rules.commission import CommissionRate
 from tapgate.ledger.account_rules.compliance import (
@@ -19,7 +20,7 @@ from tapgate.ledger.account_rules.compliance import (
 )
 from tapgate.ledger.account_rules.fees import FeeTier, calculate_fee
 from tapgate.ledger.account_rules.limits import AccountRule
-from tapgate_client import ids, money
+from tapgate_client import money
 from tapgate_client.schemas.compliance import RuleSubject, RuleType
 from tapgate_client.schemas.transactions import FeePayer
 
@@ -187,7 +188,7 @@ _DEFAULT_COMPLIANCE_RULES: Final = (
 )  # fmt: skip
 
 
-async def insert_defaults(tx: Any, currency: str, new_id: ids.IdGenerator) -> None:
+async def insert_defaults(tx: Any, currency: str, new_id: IdGenerator) -> None:
     """Insert the rules and platform accounts of a new installation; keep existing ones."""
     unit = 10 ** money.get_decimals(currency)
     await tx.executemany(
@@ -237,7 +238,7 @@ async def _insert_default_commissions(tx: Any, unit: int) -> None:
     )
 
 
-async def _insert_default_compliance_rules(tx: Any, unit: int, new_id: ids.IdGenerator) -> None:
+async def _insert_default_compliance_rules(tx: Any, unit: int, new_id: IdGenerator) -> None:
     await tx.executemany(
         """INSERT INTO compliance_rules (id, name, type, subject, transaction_types, threshold,
                                          window_seconds, action, severity, status)

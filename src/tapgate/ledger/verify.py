@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple
 import asyncpg
 import msgspec
 
+from tapgate.core.id_generator import first_id_at, get_time
 from tapgate.ledger.archived import Archive, load_archive
 from tapgate.ledger.invariants import (
     BALANCES,
@@ -220,7 +221,7 @@ def _get_arguments(
     if invariant == BALANCES:
         sums = progress.sums
         return progress.end_id, list(sums), list(map(str, sums.values()))
-    moment, archived_until = ids.get_time(since), ids.get_time(archive_end)
+    moment, archived_until = get_time(since), get_time(archive_end)
     if invariant in (USAGE, CARD_SPENDING):
         # Usage is compared for whole months of the platform's time zone.
         first_day = (moment - timedelta(days=1)).date().replace(day=1) if since else date.min
@@ -229,14 +230,14 @@ def _get_arguments(
         if not since:
             return 0, first_day
         start = datetime.combine(first_day, datetime.min.time(), moment.tzinfo)
-        return ids.first_id_at(start - timedelta(days=2)), first_day
+        return first_id_at(start - timedelta(days=2)), first_day
     if invariant == TOTALS:
         if not since:
             return 0, archived_until if archive_end else datetime.min.replace(tzinfo=moment.tzinfo)
         bucket = moment - (moment - datetime(2000, 1, 1, tzinfo=moment.tzinfo)) % timedelta(
             minutes=15
         )
-        return ids.first_id_at(bucket - _ID_TIME_TOLERANCE), bucket
+        return first_id_at(bucket - _ID_TIME_TOLERANCE), bucket
     return ()
 
 
@@ -250,7 +251,7 @@ async def _find_end(connection: Any, start: int) -> int:
     )
     if newest is None:
         return start
-    return max(start, ids.first_id_at(min(ids.get_time(newest), now) - MIN_AGE))
+    return max(start, first_id_at(min(get_time(newest), now) - MIN_AGE))
 
 
 async def _list_bounds(connection: Any, start: int, end: int, fixed: Sequence[int]) -> list[int]:
@@ -281,9 +282,9 @@ async def _list_months(connection: Any, start: int, end: int) -> list[int]:
     ((oldest,),) = await _fetch(connection, "SELECT min(id) FROM transactions")
     partitions = await list_partitions(connection, "transactions")
     known = [bound for bound in (oldest, *(part.upper for part in partitions)) if bound is not None]
-    month = get_month_start(ids.get_time(max(start, min(known, default=end))))
+    month = get_month_start(get_time(max(start, min(known, default=end))))
     months = []
-    while (first_id := ids.first_id_at(month)) < end:
+    while (first_id := first_id_at(month)) < end:
         if first_id > start:
             months.append(first_id)
         month = get_month_start(month, 1)
@@ -292,7 +293,7 @@ async def _list_months(connection: Any, start: int, end: int) -> list[int]:
 
 async def split_range(connection: Any, verified: VerifiedRange) -> list[VerifiedRange]:
     """Divide a range at the ends of months, if it still has the same digest."""
-    first, last = ids.get_time(verified.first_id), ids.get_time(verified.end_id - 1)
+    first, last = get_time(verified.first_id), get_time(verified.end_id - 1)
     if get_month_start(first) == get_month_start(last):
         return [verified]
     months = await _list_months(connection, verified.first_id, verified.end_id)

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
+from tapgate.core.id_generator import first_id_at
 from tapgate.ledger.account_rules.compliance import ComplianceRule, get_subject_accounts
 from tapgate.ledger.commands import Command, LedgerCommand
 from tapgate.ledger.state import Account, State
 from tapgate.runtime.store.combined import Query
-from tapgate_client import ids
 from tapgate_client.schemas.compliance import RuleSubject
 
 #: More than the time of a new ID can be ahead of the clock.
@@ -67,9 +67,7 @@ def _build_query(
     account_ids, card_serials = _find_subjects(state, commands, subject, rules)
     if not account_ids and not card_serials:
         return None
-    since = [
-        ids.first_id_at(state.now - timedelta(seconds=rule.window_seconds or 0)) for rule in rules
-    ]
+    since = [first_id_at(state.now - timedelta(seconds=rule.window_seconds or 0)) for rule in rules]
     return Query(
         _COUNT_BY_SUBJECT[subject],
         (
@@ -78,7 +76,7 @@ def _build_query(
             since,
             [" ".join(rule.transaction_types) for rule in rules],
             min(since),
-            ids.first_id_at(state.now + _MAX_CLOCK_LEAD),
+            first_id_at(state.now + _MAX_CLOCK_LEAD),
             list(card_serials),
         ),
     )

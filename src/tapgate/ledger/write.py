@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tapgate.core.id_generator import IdGenerator
 from tapgate.ledger import commission, rollups
 from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.commands import encode_result
@@ -18,7 +19,6 @@ from tapgate.ledger.receipts import PendingNotification, build_notifications
 from tapgate.ledger.rejected_taps import store_rejected_taps
 from tapgate.ledger.state import Decision, NewTransaction, State, StoredTransaction
 from tapgate.runtime.store.pipeline import fetch_and_commit
-from tapgate_client.ids import IdGenerator
 
 #: Updates balances, usage and counters of locked accounts and their cards, and inserts entries.
 _WRITE_LOCKED: Final = f"""

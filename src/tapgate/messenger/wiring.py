@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import httpx2
 
+from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import Settings
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.core.vault import Vault
@@ -32,7 +33,7 @@ from tapgate.runtime.retention import RetentionJob
 from tapgate.runtime.store.connection_budget import get_messenger_connections
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.server_status import get_server_status
-from tapgate_client import AsyncTapgateClient, RetryPolicy, ServiceSecret, ids
+from tapgate_client import AsyncTapgateClient, RetryPolicy, ServiceSecret
 from tapgate_client.clock import Clock, system_clock
 from tapgate_client.schemas.nodes import NodeRole
 
@@ -107,7 +108,7 @@ async def _build_services(
         database=database,
         vault=vault,
         clock=clock,
-        new_id=ids.IdGenerator(slot, lambda: int(clock().timestamp() * 1000)),
+        new_id=IdGenerator(slot, lambda: int(clock().timestamp() * 1000)),
         process_id=secrets.randbits(63),
         perform_request=functools.partial(gateway_requests.perform, gateway),
         resolve_intent=understanding.resolve_intent,

@@ -13,6 +13,7 @@ from tapgate.business.compliance.alerts.operations import close_alert
 from tapgate.business.merchants.pos.payments import record_refund
 from tapgate.business.reporting.metric_sources import open_metrics
 from tapgate.business.staff.request_logs.recorder import RequestLog
+from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.events.audit.rejections import RejectionLog
@@ -187,17 +188,17 @@ def _build_health_monitor(settings: Settings, ledger: Ledger) -> HealthMonitor:
     return health
 
 
-async def _create_id_generator(database: Database, clock: Clock) -> ids.IdGenerator:
+async def _create_id_generator(database: Database, clock: Clock) -> IdGenerator:
     slot = await database.fetchval("SELECT nextval('process_slots')")
     get_ms = None if clock is system_clock else (lambda: int(clock().timestamp() * 1000))
-    return ids.IdGenerator(slot, get_ms)
+    return IdGenerator(slot, get_ms)
 
 
 def _build_ledger(
     settings: Settings,
     signals: Signals,
     clock: Clock,
-    new_id: ids.IdGenerator,
+    new_id: IdGenerator,
     pins: PinVerifier,
     *,
     is_worker: bool,

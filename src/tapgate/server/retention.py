@@ -8,10 +8,10 @@ from typing import Final
 
 from tapgate.auth.login_failures import FAILURE_WINDOW
 from tapgate.business.approvals.model import SUM_PERIOD
+from tapgate.core.id_generator import first_id_at
 from tapgate.ledger.one_time_codes.send_limit import MAX_WINDOW
 from tapgate.ledger.pins.wrong_pin_limit import WINDOW_SECONDS, to_minute
 from tapgate.runtime.retention import Days, Retention
-from tapgate_client.ids import first_id_at
 from tapgate_client.schemas.compliance import MAX_WINDOW_SECONDS
 
 #: Retention period of ended deliveries, messages and chat turns.

@@ -5,11 +5,11 @@ import pytest
 
 from builders.auth import FakeClock
 from drivers.webhooks import WebhookReceiver
+from tapgate.core.id_generator import IdGenerator
 from tapgate.events.notifications import messages
 from tapgate.events.webhooks import sender, worker
 from tapgate.http.api.services import Services
 from tapgate.runtime.store import signals
-from tapgate_client import ids
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def fake_clock() -> FakeClock:
 @pytest.fixture
 def services_with_fake_clock(services: Services, fake_clock: FakeClock) -> Services:
     """Return services that use the test's clock, also for the time in IDs."""
-    new_id = ids.IdGenerator(998, lambda: int(fake_clock().timestamp() * 1000))
+    new_id = IdGenerator(998, lambda: int(fake_clock().timestamp() * 1000))
     return dataclasses.replace(services, clock=fake_clock, new_id=new_id)
 
 

@@ -8,16 +8,16 @@ from contextlib import asynccontextmanager
 import pytest
 
 from builders.auth import FakeClock, OwnerBuilder, catch_api_error
+from tapgate.core.id_generator import IdGenerator
 from tapgate.core.vault import Vault
 from tapgate.ledger.one_time_codes import codes as one_time_codes
 from tapgate.ledger.one_time_codes.codes import CodeRequest
 from tapgate.runtime.store.database import Database, RaiseAfterCommit
 from tapgate.runtime.store.transaction import Transaction
-from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 
 PHONE, OTHER_PHONE = "+23270000001", "+23270000002"
-NEW_ID = ids.IdGenerator(0)
+NEW_ID = IdGenerator(0)
 
 
 class CodeDriver:

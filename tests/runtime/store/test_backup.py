@@ -27,12 +27,12 @@ from drivers.backups import (
 from drivers.network_faults import run_proxy
 from harness import Harness
 from runtime.store.conftest import build_tcp_url
+from tapgate.core.id_generator import first_id_at
 from tapgate.runtime.store import StoreError, restore
 from tapgate.runtime.store.backup import create_backup
 from tapgate.runtime.store.backup_file import BackupReader
 from tapgate.runtime.store.migrate import MIGRATION_LOCK_KEY, migrate
 from tapgate_client.clock import system_clock
-from tapgate_client.ids import first_id_at
 
 
 async def test_restore_reproduces_schema_rows_and_sequences(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from builders.auth import FakeClock
 from builders.retention import delete_expired
+from tapgate.core.id_generator import first_id_at
 from tapgate.core.settings import load_settings
 from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.runtime.store.database import Database
@@ -25,7 +26,6 @@ from tapgate.runtime.store.partitions import (
     get_month_start,
     list_partitions,
 )
-from tapgate_client.ids import first_id_at
 
 _NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 

@@ -13,6 +13,7 @@ import pytest
 
 from databases import ScratchDatabases, build_database_url
 from harness import Harness
+from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import load_settings
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart
@@ -20,7 +21,6 @@ from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import verify
 from tapgate.runtime.store.database import Database
 from tapgate.server.gateway_services import open_services
-from tapgate_client.ids import IdGenerator
 from tapgate_sandbox.demo import build as demo
 from tapgate_sandbox.demo.build import DemoError, build_demo
 from tapgate_sandbox.demo.country import SIZES, Size

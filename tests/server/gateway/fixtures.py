@@ -13,6 +13,7 @@ from builders.participants import create_partner as new_partner
 from databases import ScratchDatabases, build_database_url
 from drivers.in_process import AppTransport
 from harness import PIN, Harness, HmacAuth
+from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import load_settings
 from tapgate.events.audit.rejections import RejectionLog
 from tapgate.http.api.access import ROLES_BY_LETTER, Access
@@ -21,7 +22,6 @@ from tapgate.ledger.pins.storage import set_pin
 from tapgate.ledger.rules import insert_defaults
 from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate_client import ids
-from tapgate_client.ids import IdGenerator
 from tapgate_client.schemas.admin import Scope
 
 NO_RATE_LIMITS = {"TAPGATE_RATE_LIMIT": "1000000", "TAPGATE_RATE_BURST": "1000000"}

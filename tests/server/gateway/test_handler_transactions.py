@@ -7,6 +7,7 @@ import pytest
 
 from drivers.in_process import AppTransport
 from harness import Harness
+from tapgate.core.records import AgentId
 from tapgate.http.api.access import Access
 from tapgate.http.api.app import App
 from tapgate.http.api.request_context import RequestContext
@@ -15,7 +16,6 @@ from tapgate.runtime.store.database import RaiseAfterCommit
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.common import SuccessResponse
-from tapgate_client.schemas.records import AgentId
 
 endpoints = Endpoints("Test", "/test", access=Access(public=True))
 

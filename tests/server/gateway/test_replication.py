@@ -12,13 +12,13 @@ import pytest
 from drivers.in_process import AppTransport
 from drivers.standby import Standby
 from harness import PIN, Harness
+from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import load_settings
 from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.embedded import EmbeddedPostgres
 from tapgate.runtime.store.server_status import get_server_status
 from tapgate.server.gateway import create_app, open_gateway_services
-from tapgate_client.ids import IdGenerator
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from builders.auth import FakeClock
+from tapgate.core.id_generator import first_id_at
 from tapgate.core.settings import Settings, load_settings
 from tapgate.messenger import retention as messenger_retention
 from tapgate.runtime import retention
 from tapgate.runtime.retention import Days, Retention, RetentionJob
 from tapgate.runtime.store.database import Database
 from tapgate.server import retention as gateway_retention
-from tapgate_client.ids import first_id_at
 from tools.manual.retention import render_retention_page
 
 _DECLARATIONS = (*gateway_retention.RETENTION, *messenger_retention.RETENTION)

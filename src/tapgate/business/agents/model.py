@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from tapgate.core.records import build_record, get_given_fields, require_id
 from tapgate.http.api.transitions import Transition
 from tapgate.ledger.chart import AccountStatus
 from tapgate_client import ids, money
@@ -19,7 +20,6 @@ from tapgate_client.schemas.agents import (
     AgentType,
     AgentUpdate,
 )
-from tapgate_client.schemas.records import build_record, get_given_fields, require_id
 
 #: Account status -> status in the API.
 PUBLIC_STATUSES: Final[Mapping[str, AgentStatus]] = {

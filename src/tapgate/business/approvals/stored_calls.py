@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from tapgate.business.approvals import model, queries
+from tapgate.core.records import require_id
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.api.services import Services
 from tapgate.http.endpoint import Endpoint
@@ -13,7 +14,6 @@ from tapgate.http.route import build_body_decoder
 from tapgate.http.router import Router
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.schemas.records import require_id
 
 
 class StoredCall(msgspec.Struct, frozen=True, kw_only=True):

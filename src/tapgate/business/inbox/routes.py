@@ -8,12 +8,12 @@ from tapgate.business.compliance.alerts import routes as alerts
 from tapgate.business.customers.subscribers.kyc_documents import review_routes as kyc_reviews
 from tapgate.business.inbox.counts import load_counts
 from tapgate.business.support import routes as support
+from tapgate.core.records import build_record
 from tapgate.events.webhooks import routes as webhooks
 from tapgate.http.api.access import Access, map_access
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
-from tapgate_client.schemas.records import build_record
 from tapgate_client.schemas.work_queues import (
     WorkQueueName,
     WorkQueueRecord,

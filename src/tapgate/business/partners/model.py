@@ -6,11 +6,11 @@ from typing import Final
 import msgspec
 
 from tapgate.auth.hmac_keys import SigningKey
+from tapgate.core.records import build_record
 from tapgate.http.api.transitions import Transition
 from tapgate_client import ids, money
 from tapgate_client.errors import Code
 from tapgate_client.schemas.partners import PartnerKeyRecord, PartnerRecord, PartnerStatus
-from tapgate_client.schemas.records import build_record
 
 
 class Partner(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from tapgate.business.payments.transactions.money_requests import (
     submit_request,
     to_minor_units,
 )
+from tapgate.core.records import PartnerId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
@@ -39,7 +40,6 @@ from tapgate_client.schemas.partners import (
     PartnerUpdate,
     PartnerWebhookSecret,
 )
-from tapgate_client.schemas.records import PartnerId
 
 endpoints = Endpoints(
     "Partners", "/api/v1/admin/partners", access=Access(roles="A"), objects=ObjectAccess.ANY

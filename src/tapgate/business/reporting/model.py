@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tapgate.core.records import build_record
 from tapgate.http.api.latency_samples import Sample
 from tapgate.ledger.verifications import StoredVerification
 from tapgate.ledger.verify import Verification
-from tapgate_client.schemas.records import build_record
 from tapgate_client.schemas.reporting import (
     BatchLatencyStats,
     EngineStats,

@@ -7,6 +7,7 @@ from tapgate.business.merchants.processors import queries as processors
 from tapgate.business.partners import queries as partners
 from tapgate.business.payments.transactions.reader import TransactionReader
 from tapgate.business.reporting import money_views, transaction_totals
+from tapgate.core.records import ProcessorId
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
@@ -24,7 +25,6 @@ from tapgate_client.schemas.money_views import (
     ProcessorSummaryQuery,
     ProcessorTotalsQuery,
 )
-from tapgate_client.schemas.records import ProcessorId
 from tapgate_client.schemas.transactions import (
     TransactionFilters,
     TransactionListTotals,

@@ -11,6 +11,7 @@ from tapgate.business.reporting import periods, queries, totals
 from tapgate.business.reporting.model import build_engine_stats, to_proof_record
 from tapgate.business.reporting.rollups import load_rollups
 from tapgate.business.reporting.snapshot import get_snapshot
+from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
@@ -25,7 +26,6 @@ from tapgate.runtime.store.exclusive_job import AlreadyRunningError, ExclusiveJo
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import Clock, format_rfc3339
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.ids import IdGenerator
 from tapgate_client.schemas.admin import AdminRole
 from tapgate_client.schemas.audit import AuditResult
 from tapgate_client.schemas.compliance import AlertStatus, Severity

@@ -16,6 +16,7 @@ from tapgate.business.customers.subscribers import queries as subscribers
 from tapgate.business.customers.subscribers.model import Subscriber
 from tapgate.business.payments.transactions.reader import TransactionReader
 from tapgate.business.support import routes as support_routes
+from tapgate.core.id_generator import first_id_at, get_time
 from tapgate.events.audit import routes as audit
 from tapgate.events.notifications import message_statuses
 from tapgate.http.api.access import Access, map_access
@@ -78,7 +79,7 @@ class TimelineReader(NamedTuple):
     @property
     def _end(self) -> datetime:
         """Exclusive end of the times of items without an ID."""
-        return ids.get_time(self.before) + timedelta(milliseconds=1)
+        return get_time(self.before) + timedelta(milliseconds=1)
 
     async def read_transactions(self) -> list[PositionedItem]:
         services = self.services
@@ -143,7 +144,7 @@ class TimelineReader(NamedTuple):
         )
         return [
             PositionedItem(
-                ids.first_id_at(row["at"]),
+                first_id_at(row["at"]),
                 TimelineItem(
                     at=format_rfc3339(row["at"]),
                     kind=TimelineKind.PIN,
@@ -180,7 +181,7 @@ class TimelineReader(NamedTuple):
             PositionedItem(
                 row["id"],
                 TimelineItem(
-                    at=format_rfc3339(ids.get_time(row["id"])),
+                    at=format_rfc3339(get_time(row["id"])),
                     kind=TimelineKind.CHAT,
                     event=row["command"] or "message",
                     resource_id=ids.encode(ids.CHAT_TURN, row["id"]),
@@ -198,7 +199,7 @@ class TimelineReader(NamedTuple):
         rows = await self._database.fetch(_SUPPORT_SQL, self.subscriber.id, self._end, self.limit)
         return [
             PositionedItem(
-                ids.first_id_at(row["created_at"]) + row["number"],
+                first_id_at(row["created_at"]) + row["number"],
                 TimelineItem(
                     at=format_rfc3339(row["created_at"]),
                     kind=TimelineKind.SUPPORT,

@@ -10,6 +10,7 @@ from tapgate.auth.api_keys import ApiKey
 from tapgate.business.approval_rules.people import ApproverCount
 from tapgate.business.staff.api_keys import model as api_keys
 from tapgate.core.password_strength import is_breached, is_weak_password
+from tapgate.core.records import build_record
 from tapgate.core.settings import Settings
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, invalid_field
@@ -22,7 +23,6 @@ from tapgate_client.schemas.admin import (
     Offboarding,
     ScarceApprovers,
 )
-from tapgate_client.schemas.records import build_record
 
 
 async def require_strong_password(

@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 import asyncpg
 
+from tapgate.core.records import require_record
 from tapgate.runtime.store.conditions import PageConditions
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.schemas.admin import AdminRole
 from tapgate_client.schemas.pagination import PageQuery
-from tapgate_client.schemas.records import require_record
 
 _COLUMNS = """id, email, name, role, status, created_at, last_login_at,
     EXISTS (SELECT FROM admin_identities WHERE admin_id = admins.id) AS sso,

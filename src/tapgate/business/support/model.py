@@ -4,10 +4,10 @@ from datetime import datetime
 
 import msgspec
 
+from tapgate.core.records import build_record
 from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.schemas.records import build_record
 from tapgate_client.schemas.support import (
     SupportMessageRecord,
     SupportRequestEvent,

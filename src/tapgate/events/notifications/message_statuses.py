@@ -5,6 +5,7 @@ from typing import Final
 
 import asyncpg
 
+from tapgate.core.records import build_record
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
@@ -21,7 +22,6 @@ from tapgate_client.schemas.messages import (
     StatusReports,
 )
 from tapgate_client.schemas.pagination import PageQuery
-from tapgate_client.schemas.records import build_record
 
 endpoints = Endpoints("Messages", objects=ObjectAccess.ANY)
 

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NoReturn
 
 from tapgate.auth.disclosure import find_hidden_accounts
+from tapgate.core.id_generator import get_time_sql
 from tapgate.core.settings.business import Receipts
 from tapgate.events.notifications.messages import Message, MessageSender, enqueue_messages
 from tapgate.http.api.services import Services
@@ -56,8 +57,8 @@ _COUNTERPARTY_TEXTS: Final[Mapping[str, Mapping[bool, str]]] = {
 BACKLOG_SQL: Final = build_backlog_sql(
     "receipts",
     "notices",
-    created=ids.get_time_sql("transaction_id"),
-    due=ids.get_time_sql("transaction_id"),
+    created=get_time_sql("transaction_id"),
+    due=get_time_sql("transaction_id"),
 )
 
 #: The counterparty is named as on statements. The amount received may be less than the transaction

@@ -6,11 +6,11 @@ from typing import Final
 
 import asyncpg
 
+from tapgate.core.records import require_record
 from tapgate.events.webhooks.model import AttemptResult, ClaimedDelivery, LoggedAttempt
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.work_queue import ResultUpdate, WorkQueue
 from tapgate_client import ids
-from tapgate_client.schemas.records import require_record
 
 _IS_ACTIVE = "deleted_at IS NULL AND status = 'active'"
 

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from tapgate.core.records import build_record
 from tapgate_client import clock, ids, signing
-from tapgate_client.schemas.records import build_record
 from tapgate_client.schemas.webhooks import (
     DisabledEndpoint,
     WebhookAttempt,

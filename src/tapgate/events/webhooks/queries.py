@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 import asyncpg
 
 from tapgate.auth import secret_rows
+from tapgate.core.records import require_record
 from tapgate.events.webhooks.delivery_queue import build_log_sql
 from tapgate.runtime.store.conditions import PageConditions
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
-from tapgate_client.schemas.records import require_record
 from tapgate_client.schemas.webhooks import WebhookDeliveryFilters, WebhookEndpointFilters
 
 _ENDPOINT_COLUMNS = f"""id, url, events, status, status_reason, status_changed_at, failing_since,

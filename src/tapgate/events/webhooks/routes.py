@@ -4,6 +4,7 @@ from operator import itemgetter
 
 import msgspec
 
+from tapgate.core.records import DeliveryId, WebhookEndpointId
 from tapgate.events.webhooks import delivery_queue, model, operations, queries
 from tapgate.events.webhooks.event_data import find_hidden_responses, load_event_data
 from tapgate.http.api.access import Access
@@ -14,7 +15,6 @@ from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.pagination import Page, paginate
-from tapgate_client.schemas.records import DeliveryId, WebhookEndpointId
 from tapgate_client.schemas.webhooks import (
     NewWebhookEndpoint,
     SecretRotation,

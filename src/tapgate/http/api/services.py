@@ -19,6 +19,7 @@ from tapgate_client.schemas.audit import AuditResult
 if TYPE_CHECKING:
     from tapgate.auth.actors import Actor
     from tapgate.auth.authenticator import Authenticator
+    from tapgate.core.id_generator import IdGenerator
     from tapgate.core.settings import Settings
     from tapgate.core.vault import Vault
     from tapgate.http.api.latency_samples import LatencySamples
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from tapgate.runtime.store.replica import Replica
     from tapgate.runtime.store.signals import Signals
     from tapgate_client.clock import Clock
-    from tapgate_client.ids import IdGenerator
 
 
 def create_heavy_read_limit(*, is_report_worker: bool = False) -> FairLimit:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from tapgate.core.id_generator import IdGenerator
 from tapgate.ledger.pins.wrong_pin_limit import (
     WINDOW_SECONDS,
     AttemptCount,
@@ -19,7 +20,6 @@ from tapgate.ledger.pins.wrong_pin_limit import (
     to_minute,
 )
 from tapgate_client import ids
-from tapgate_client.ids import IdGenerator
 from tapgate_client.schemas.compliance import Severity
 
 #: Type of the alert. Each credential has at most one unresolved alert.

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
-from tapgate_client import ids
+from tapgate.core.id_generator import first_id_at, get_time
 
 MAX_ID: Final = 2**63 - 1
 #: The first range that `fetch_newest` reads. Each further range is longer by this factor.
@@ -35,7 +35,7 @@ def iter_ranges(first: int, end: int, newest: int) -> Iterator[IdRange]:
     span = _FIRST_RANGE
     start = min(newest, end)
     for _ in range(_MAX_RANGES - 1):
-        start = max(first, ids.first_id_at(ids.get_time(start) - span))
+        start = max(first, first_id_at(get_time(start) - span))
         if start <= first:
             break
         yield IdRange(start, end)

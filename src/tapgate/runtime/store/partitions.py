@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import asyncpg
 
-from tapgate_client.ids import first_id_at, get_time
+from tapgate.core.id_generator import first_id_at, get_time
 
 #: Months after the current one that have partitions.
 MONTHS_AHEAD: Final = 3

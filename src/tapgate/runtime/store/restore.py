@@ -13,6 +13,7 @@ from datetime import datetime
 
 import asyncpg
 
+from tapgate.core.id_generator import first_id_at, get_time
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.backup import CONTROL_TOTALS, COPY_SETTINGS, NO_VALUE
 from tapgate.runtime.store.backup_file import BackupReader, Manifest
@@ -33,7 +34,6 @@ from tapgate.runtime.store.schema import (
     read_schema,
 )
 from tapgate_client.clock import Clock, system_clock
-from tapgate_client.ids import first_id_at, get_time
 
 _MAX_LISTED_NAMES = 5
 

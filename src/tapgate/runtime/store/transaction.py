@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 
 import asyncpg
 
+from tapgate.core.id_generator import IdGenerator
 from tapgate.runtime.store.database import Database, RaiseAfterCommit
 from tapgate_client.clock import Clock
-from tapgate_client.ids import IdGenerator
 
 
 class Transaction:

@@ -13,6 +13,7 @@ import msgspec
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from tapgate.core.id_generator import get_time
 from tapgate.sites.console.devices import describe_device
 from tapgate.sites.console.icons import get_action_icon
 from tapgate.sites.console.labels import (
@@ -173,7 +174,7 @@ def format_date(date: str | None) -> Markup | str:
 def get_id_time(public_id: str) -> str | None:
     """Return the time at which a record was created, which is part of its ID."""
     number = ids.decode(public_id[:4], public_id)
-    return None if number is None else format_rfc3339(ids.get_time(number))
+    return None if number is None else format_rfc3339(get_time(number))
 
 
 def format_age(moment: str, now: datetime, translator: Translator) -> str:

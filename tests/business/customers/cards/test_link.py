@@ -20,9 +20,9 @@ from cases import each
 from harness import PIN, WRONG_PIN, Harness, parse_error
 from tapgate.business.customers.cards.model import get_child_card_error
 from tapgate.business.customers.subscribers import queries as subscribers
+from tapgate.core.records import require_id
 from tapgate_client import ids
 from tapgate_client.errors import Code
-from tapgate_client.schemas.records import require_id
 
 CARD_FIELDS = (
     "serial mac_address type status status_reason subscriber_id holder_name parent_subscriber_id "

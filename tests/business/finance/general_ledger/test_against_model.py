@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from builders.ledger import PIN, START, LedgerDriver, build_payment, require_balanced_books
 from examples import limit_examples
 from tapgate.business.finance.general_ledger import journal, queries
+from tapgate.core.id_generator import first_id_at
 from tapgate.ledger import chart
 from tapgate.ledger.commands import ReviewDecision
 from tapgate.runtime.store.database import Database
@@ -85,7 +86,7 @@ class Books:
         accounts = list(self.kinds)
         completed_at = movement.created_at + movement.held_for
         id_time = movement.created_at + movement.id_lead
-        transaction_id = ids.first_id_at(id_time) + next(self._counter)
+        transaction_id = first_id_at(id_time) + next(self._counter)
         entries = [
             ModelEntry(
                 completed_at, transaction_id, position, accounts[debit], accounts[credit], amount

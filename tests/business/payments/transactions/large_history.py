@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from tapgate.core.id_generator import first_id_at
 from tapgate.runtime.store.database import Database
-from tapgate_client import ids
 
 TRANSACTION_COUNT = 200_000
 ACCOUNT_COUNT = 2_000
@@ -55,8 +55,8 @@ async def insert_transactions(database: Database, *, payee_count: int = 1997) ->
                     LATERAL (SELECT $4::timestamptz
                                     + n * (($5::timestamptz - $4::timestamptz) / $1) AS moment)""",
             TRANSACTION_COUNT,
-            ids.first_id_at(NOW - timedelta(days=365)),
-            ids.first_id_at(NOW),
+            first_id_at(NOW - timedelta(days=365)),
+            first_id_at(NOW),
             NOW - timedelta(days=365),
             NOW,
             payee_count,

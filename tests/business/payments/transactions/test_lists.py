@@ -21,6 +21,7 @@ from harness import BearerAuth, Harness
 from tapgate.auth.principals import Principal
 from tapgate.business.payments.transactions import queries
 from tapgate.business.payments.transactions.queries import TransactionQuery
+from tapgate.core.id_generator import first_id_at
 from tapgate.ledger import chart
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
@@ -290,7 +291,7 @@ async def count_rows_read_by(
 
 async def test_page_reads_a_bounded_number_of_rows(database: Database) -> None:
     await insert_transactions(database)
-    middle = ids.first_id_at(NOW - timedelta(days=180))
+    middle = first_id_at(NOW - timedelta(days=180))
     newest = TransactionFilters(limit=50)
     older = TransactionFilters(limit=50, cursor=ids.encode("cur_", middle))
     month = TransactionFilters(limit=50, from_="2025-10-01", to="2025-10-31")

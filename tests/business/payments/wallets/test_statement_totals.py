@@ -20,13 +20,13 @@ from drivers.in_process import AppTransport
 from examples import limit_examples
 from harness import Harness
 from tapgate.business.payments.wallets.statements.queries import load_activity
+from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import Settings
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
 from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate_client import ids
-from tapgate_client.ids import IdGenerator
 
 START = datetime(2026, 3, 1, 22, tzinfo=UTC)
 ZONE = ZoneInfo("Africa/Lagos")  # one hour ahead of UTC

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from tapgate.core.records import build_record
 from tapgate.ledger.account_rules.compliance import remove_personal_details
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, invalid_field
@@ -15,7 +16,6 @@ from tapgate_client.schemas.compliance import (
     NewAlert,
     Resolution,
 )
-from tapgate_client.schemas.records import build_record
 
 #: Alert type for a chat user who asks to be contacted. `details.asked_by` is the user's phone
 #: number, or the channel address if the phone number is not available.

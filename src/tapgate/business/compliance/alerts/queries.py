@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import Final
 
 from tapgate.business.compliance.alerts.model import Alert, to_record
+from tapgate.core.records import NOT_FOUND_CODES
 from tapgate.http.api.services import Services
 from tapgate.ledger.rejected_taps import CLONE_ALERT_TYPE
 from tapgate.runtime.store.conditions import PageConditions
@@ -13,7 +14,6 @@ from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, require_found
 from tapgate_client.schemas.compliance import AlertFilters, AlertRecord, NewAlert, Severity
-from tapgate_client.schemas.records import NOT_FOUND_CODES
 
 _COLUMNS: Final = """id, subscriber_id, transaction_id, rule_id, alert_type, severity, status,
     review, details, occurrences, assignee,

@@ -15,6 +15,7 @@ from tapgate.business.compliance.alerts.model import (
     to_record,
 )
 from tapgate.business.compliance.alerts.requesters import list_requesters, require_other_person
+from tapgate.core.records import AlertId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
@@ -36,7 +37,6 @@ from tapgate_client.schemas.compliance import (
     TransactionDecision,
 )
 from tapgate_client.schemas.pagination import Page, paginate
-from tapgate_client.schemas.records import AlertId
 
 endpoints = Endpoints(
     "Compliance", "/api/v1/compliance/alerts", access=Access(roles="AC"), objects=ObjectAccess.ANY

@@ -2,6 +2,7 @@
 
 from tapgate.business.compliance.check.model import build_result
 from tapgate.business.customers.subscribers import queries as subscribers
+from tapgate.core.records import require_id
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
@@ -12,7 +13,6 @@ from tapgate.ledger.commands import subscriber_party
 from tapgate_client import ids, money
 from tapgate_client.errors import Code
 from tapgate_client.schemas.compliance import ComplianceCheckRequest, ComplianceCheckResult
-from tapgate_client.schemas.records import require_id
 
 endpoints = Endpoints("Compliance", objects=ObjectAccess.UNRESTRICTED)
 

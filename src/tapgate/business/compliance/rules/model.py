@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tapgate.core.records import build_record
 from tapgate.ledger import chart
 from tapgate.ledger.account_rules.compliance import COUNT_RULE_TYPES, ComplianceRule
 from tapgate_client import money
@@ -17,7 +18,6 @@ from tapgate_client.schemas.compliance import (
     RuleType,
     RuleUpdate,
 )
-from tapgate_client.schemas.records import build_record
 
 #: Fields that an update can change. The type of a rule is fixed.
 UPDATABLE_FIELDS: Final = (

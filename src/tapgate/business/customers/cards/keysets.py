@@ -7,6 +7,7 @@ from typing import Final, Literal
 import msgspec
 
 from tapgate.auth.actors import Actor
+from tapgate.core.records import build_record
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail, diff_records
 from tapgate.ledger.card_proofs.issuer_keys import IssuerKeys, generate_master_key
@@ -20,7 +21,6 @@ from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, invalid_field, require_found
 from tapgate_client.schemas.card_proofs import KeysetRecord, KeysetStatus, NewKeyset
 from tapgate_client.schemas.pagination import PageQuery
-from tapgate_client.schemas.records import build_record
 
 _trail = AuditTrail("keyset")
 

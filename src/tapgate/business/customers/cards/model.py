@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from tapgate.business.customers.subscribers.model import MAX_CHILD_CARDS, Subscriber
+from tapgate.core.records import build_record, get_given_fields
 from tapgate.core.settings import Settings
 from tapgate_client import clock, money
 from tapgate_client.errors import ApiError, Code, invalid_field
@@ -20,7 +21,6 @@ from tapgate_client.schemas.cards import (
     DisclosedCard,
     NewChildCard,
 )
-from tapgate_client.schemas.records import build_record, get_given_fields
 from tapgate_client.schemas.subscribers import SubscriberLanguage, SubscriberStatus
 
 

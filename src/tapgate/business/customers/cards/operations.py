@@ -16,6 +16,7 @@ from tapgate.business.customers.subscribers.restriction import (
     require_subscriber_access,
 )
 from tapgate.business.pins.operations import require_correct_pin
+from tapgate.core.records import require_id
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
@@ -29,7 +30,6 @@ from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.cards import CardLink, ChildCardUpdate, NewChildCard
-from tapgate_client.schemas.records import require_id
 from tapgate_client.schemas.webhooks import WEBHOOK_EVENT_TYPES
 
 _trail = AuditTrail("card")

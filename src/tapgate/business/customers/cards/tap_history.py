@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from tapgate.auth.terminals import find_terminal_names
 from tapgate.business.customers.cards.model import Card
+from tapgate.core.id_generator import first_id_at
 from tapgate.ledger.card_proofs.verifier import NOT_CONFIRMED_DETAILS, ProofResult, is_not_confirmed
 from tapgate.ledger.events import enqueue_clone_events
 from tapgate.ledger.rejected_taps import (
@@ -59,7 +60,7 @@ async def list_taps(database: Database, card: Card, now: datetime) -> list[CardT
         paid = await fetch_newest(
             partial(_fetch_range, database, sql, card.serial, account_id),
             MAX_TAPS,
-            newest=ids.first_id_at(now),
+            newest=first_id_at(now),
         )
         found += [
             _Tap(at, counter, terminal, CardTapResult.ACCEPTED) for at, counter, terminal in paid

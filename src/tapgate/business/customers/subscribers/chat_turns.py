@@ -5,6 +5,7 @@ from typing import Final
 
 import asyncpg
 
+from tapgate.core.id_generator import get_time
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
@@ -59,7 +60,7 @@ async def _store(database: Database, turns: list[ChatTurn]) -> int:
     rows = await database.fetch(
         _INSERT_SQL,
         turn_ids,
-        [ids.get_time(turn_id) + _MILLISECOND for turn_id in turn_ids],
+        [get_time(turn_id) + _MILLISECOND for turn_id in turn_ids],
         [turn.phone_number for turn in turns],
         [turn.channel for turn in turns],
         [turn.input for turn in turns],

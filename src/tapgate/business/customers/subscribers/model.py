@@ -7,12 +7,12 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from tapgate.core.records import build_record, get_given_fields
 from tapgate.http.api.transitions import Transition
 from tapgate.ledger.allowance import Allowance
 from tapgate_client import clock, ids, money
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.names import build_public_name
-from tapgate_client.schemas.records import build_record, get_given_fields
 from tapgate_client.schemas.subscribers import (
     DisclosedSubscriber,
     IdType,

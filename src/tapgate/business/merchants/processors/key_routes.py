@@ -6,6 +6,7 @@ To rotate a key, create a new key and delete the old one.
 from tapgate.auth.hmac_keys import SigningKey
 from tapgate.business.merchants.processors import operations, queries
 from tapgate.business.payments.transactions.money_requests import decode_id
+from tapgate.core.records import ProcessorId, build_record
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
@@ -18,7 +19,6 @@ from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.common import SigningKeyCreated
 from tapgate_client.schemas.pagination import Page, PageQuery, paginate
 from tapgate_client.schemas.processors import NewSigningKey, SigningKeyRecord
-from tapgate_client.schemas.records import ProcessorId, build_record
 
 endpoints = Endpoints("Processors", "/api/v1/processors/{id}/keys", access=Access(roles="A"))
 

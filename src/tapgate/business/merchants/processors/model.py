@@ -5,11 +5,11 @@ from typing import Final
 
 import msgspec
 
+from tapgate.core.records import build_record
 from tapgate.http.api.transitions import Transition
 from tapgate_client import ids, money
 from tapgate_client.errors import Code
 from tapgate_client.schemas.processors import ProcessorRecord, ProcessorStatus
-from tapgate_client.schemas.records import build_record
 
 
 class Processor(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from tapgate.business.payments.transactions.money_requests import (
     submit_request,
     to_minor_units,
 )
+from tapgate.core.records import ProcessorId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
@@ -36,7 +37,6 @@ from tapgate_client.schemas.processors import (
     ProcessorTransfer,
     ProcessorTransferReceipt,
 )
-from tapgate_client.schemas.records import ProcessorId
 
 endpoints = Endpoints("Processors", "/api/v1/processors", objects=ObjectAccess.ANY)
 

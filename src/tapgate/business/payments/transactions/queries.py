@@ -21,12 +21,12 @@ from tapgate.business.payments.transactions.model import (
     parse_approval_code,
     to_record,
 )
+from tapgate.core.id_generator import first_id_at, get_time
 from tapgate.http.api.services import Services
 from tapgate.ledger.archived import get_end_id
 from tapgate.runtime.store.conditions import Conditions
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.id_ranges import MAX_ID, IdRange, add_range, fetch_newest, fetch_oldest
-from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, invalid_field, require_found
 from tapgate_client.schemas.pagination import INVALID_CURSOR
 from tapgate_client.schemas.periods import parse_period_end, parse_period_start
@@ -129,7 +129,7 @@ async def list_refunds(database: Database, transaction_id: int, *, limit: int) -
            WHERE original_id = $1 AND id >= $3 ORDER BY id LIMIT $2""",
         transaction_id,
         limit,
-        get_first_id(ids.get_time(transaction_id) - ID_TIME_TOLERANCE),
+        get_first_id(get_time(transaction_id) - ID_TIME_TOLERANCE),
     )
     return (await list_by_ids(database, [row["id"] for row in rows]))[::-1]
 
@@ -367,7 +367,7 @@ async def _fetch_page_ids(
     found = await fetch(
         lambda id_range, limit: scope.fetch_ids(reader, id_range, limit, oldest=oldest),
         _MAX_SORTED if by_amount else filters.limit + 1,
-        newest=ids.first_id_at(now),
+        newest=first_id_at(now),
         first=first_id,
         end=end_id,
     )
@@ -376,7 +376,7 @@ async def _fetch_page_ids(
 
 def get_first_id(moment: datetime) -> int:
     """Return the smallest ID of this time, or the largest ID if there is none."""
-    return min(ids.first_id_at(moment), MAX_ID)
+    return min(first_id_at(moment), MAX_ID)
 
 
 def _build_transaction(row: asyncpg.Record) -> Transaction:

@@ -2,6 +2,7 @@
 
 from tapgate.business.payments.transactions.export import export_csv
 from tapgate.business.payments.transactions.reader import TransactionReader
+from tapgate.core.records import TransactionId
 from tapgate.http.api import csv_files
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
@@ -11,7 +12,6 @@ from tapgate.runtime.store.database import Database
 from tapgate_client.clock import get_platform_day
 from tapgate_client.errors import Code
 from tapgate_client.schemas.pagination import Page
-from tapgate_client.schemas.records import TransactionId
 from tapgate_client.schemas.transactions import (
     ExportFilters,
     TransactionChain,

@@ -9,6 +9,7 @@ from tapgate.business.customers.cards.model import Card
 from tapgate.business.customers.subscribers import queries as subscribers
 from tapgate.business.customers.subscribers.restriction import require_account_access
 from tapgate.business.payments.transactions.money_requests import get_pin_policy
+from tapgate.core.records import require_id
 from tapgate.ledger import chart
 from tapgate.ledger.assess import Assessment, RemainingLimits, build_command
 from tapgate.ledger.commands import Party, card_party, subscriber_party
@@ -16,7 +17,6 @@ from tapgate.ledger.engine import Ledger
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids, money
 from tapgate_client.errors import Code, invalid_field
-from tapgate_client.schemas.records import require_id
 from tapgate_client.schemas.transactions import FeePayer
 from tapgate_client.schemas.wallets import Quote, QuoteLimits, QuoteRequest
 

@@ -14,6 +14,7 @@ from tapgate.auth.sessions import Sessions
 from tapgate.business.staff import model, trail
 from tapgate.business.staff import queries as admin_queries
 from tapgate.business.staff.account import queries
+from tapgate.core.records import require_record
 from tapgate.http.api.services import RejectedRequest, RejectionLog
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
@@ -22,7 +23,6 @@ from tapgate_client.schemas.account import TotpSecret
 from tapgate_client.schemas.admin import Factor
 from tapgate_client.schemas.audit import AuditResult
 from tapgate_client.schemas.branding import Preferences, PreferencesUpdate
-from tapgate_client.schemas.records import require_record
 
 
 async def start_totp(

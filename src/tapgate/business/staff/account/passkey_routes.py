@@ -9,6 +9,7 @@ from tapgate.auth.passkeys import InvalidPasskeyError
 from tapgate.business.staff import queries as admin_queries
 from tapgate.business.staff.account import operations, queries
 from tapgate.business.staff.account.first_factor import require_first_factor_proof
+from tapgate.core.records import PasskeyId, build_record
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
@@ -25,7 +26,6 @@ from tapgate_client.schemas.passkeys import (
     PasskeyEnrollment,
     PasskeyRecord,
 )
-from tapgate_client.schemas.records import PasskeyId, build_record
 
 endpoints = Endpoints(
     "Account", "/api/v1/admin/me/passkeys", access=Access(roles="ACSF"), objects=ObjectAccess.OWN

@@ -9,6 +9,7 @@ from tapgate.business.staff import model
 from tapgate.business.staff import queries as admin_queries
 from tapgate.business.staff.account import operations, queries
 from tapgate.business.staff.account.first_factor import require_first_factor_proof
+from tapgate.core.records import SessionId, build_record
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
@@ -30,7 +31,6 @@ from tapgate_client.schemas.account import (
 )
 from tapgate_client.schemas.branding import Preferences, PreferencesUpdate
 from tapgate_client.schemas.pagination import Page, PageQuery, paginate
-from tapgate_client.schemas.records import SessionId, build_record
 
 endpoints = Endpoints(
     "Account", "/api/v1/admin/me", access=Access(roles="ACSF"), objects=ObjectAccess.OWN

@@ -3,9 +3,9 @@
 from typing import Any
 
 from tapgate.auth.api_keys import ApiKey
+from tapgate.core.records import build_record
 from tapgate_client import ids
 from tapgate_client.schemas.admin import ApiKeyRecord, ApiKeyWithSecret
-from tapgate_client.schemas.records import build_record
 
 
 def to_record(key: ApiKey) -> ApiKeyRecord:

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 import asyncpg
 
+from tapgate.core.id_generator import first_id_at
 from tapgate.runtime.store.conditions import PageConditions
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
@@ -22,8 +23,8 @@ async def list_page(
     """Return the newest matching requests since a time, up to the limit plus one."""
     conditions = PageConditions(query)
     start, end = parse_period_start(query.from_, zone), parse_period_end(query.to, zone)
-    conditions.where("id >= {}", ids.first_id_at(max(since, start) if start else since))
-    conditions.where("id < {}", None if end is None else ids.first_id_at(end))
+    conditions.where("id >= {}", first_id_at(max(since, start) if start else since))
+    conditions.where("id < {}", None if end is None else first_id_at(end))
     conditions.where_id("key_id", ids.KEY, query.api_key_id)
     conditions.where("method = {}", query.method)
     conditions.where("endpoint = {}", query.endpoint)
@@ -43,5 +44,5 @@ async def find(database: Database, log_id: int, since: datetime) -> Any:
         f"""SELECT {_LIST_COLUMNS}, query, request_body, response_body FROM request_logs
             WHERE id = $1 AND id >= $2""",
         log_id,
-        ids.first_id_at(since),
+        first_id_at(since),
     )

@@ -20,13 +20,13 @@ from tapgate.business.staff.request_logs.redaction import (
     redact_path,
     redact_query,
 )
+from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import Settings
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoint
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.store.database import Database
 from tapgate_client.errors import ApiError
-from tapgate_client.ids import IdGenerator
 
 MAX_ROWS_PER_FLUSH: Final = 100
 #: Per queue: of failed and of other requests.

@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 
 from tapgate.business.staff.request_logs import queries
+from tapgate.core.id_generator import get_time
+from tapgate.core.records import RequestLogId, require_record
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate_client import clock, ids
 from tapgate_client.schemas.pagination import Page, paginate
-from tapgate_client.schemas.records import RequestLogId, require_record
 from tapgate_client.schemas.request_logs import LoggedRequest, LoggedRequestDetails, RequestLogQuery
 
 endpoints = Endpoints(
@@ -72,7 +73,7 @@ def _get_fields(row: Mapping[str, Any]) -> dict[str, Any]:
     names = ("caller_type", "caller_name", "method", "endpoint", "path", "status", "request_id")
     return {name: row[name] for name in (*names, "ip")} | {
         "id": ids.encode(ids.REQUEST_LOG, row["id"]),
-        "created_at": clock.format_rfc3339(ids.get_time(row["id"])),
+        "created_at": clock.format_rfc3339(get_time(row["id"])),
         "api_key_id": ids.encode(ids.KEY, row["key_id"]),
         "error_code": row["code"],
         "duration_ms": row["duration_us"] / 1000,

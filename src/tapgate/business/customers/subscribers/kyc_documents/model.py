@@ -5,9 +5,9 @@ from typing import TypeVar
 
 import msgspec
 
+from tapgate.core.records import build_record
 from tapgate_client import ids
 from tapgate_client.errors import Code, require_found
-from tapgate_client.schemas.records import build_record
 from tapgate_client.schemas.subscribers import DocumentRecord, KycDocumentStatus, KycDocumentType
 
 T = TypeVar("T")

@@ -3,6 +3,7 @@
 from operator import attrgetter
 
 from tapgate.business.customers.subscribers.kyc_documents import reviews
+from tapgate.core.records import SubscriberId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
@@ -12,7 +13,6 @@ from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
 from tapgate_client.schemas.kyc_reviews import KycReviewFilters, KycReviewRecord
 from tapgate_client.schemas.pagination import Page, paginate
-from tapgate_client.schemas.records import SubscriberId
 
 endpoints = Endpoints(
     "Subscribers", "/api/v1", access=Access(roles="AC"), objects=ObjectAccess.UNRESTRICTED

@@ -9,13 +9,13 @@ from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
 from tapgate.business.customers.subscribers import queries as subscribers
 from tapgate.business.customers.subscribers.restriction import exclude_hidden
+from tapgate.core.records import build_record
 from tapgate.events.audit.trail import AuditTrail, diff_records
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.kyc_reviews import KycReviewFilters, KycReviewRecord
-from tapgate_client.schemas.records import build_record
 
 _SELECT: Final = """
     SELECT s.id AS subscriber_id, s.first_name, s.last_name, s.phone_number, a.kyc_level,

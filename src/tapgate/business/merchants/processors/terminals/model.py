@@ -5,11 +5,11 @@ from typing import Final
 
 import msgspec
 
+from tapgate.core.records import build_record
 from tapgate.http.api.transitions import Transition
 from tapgate_client import ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.processors import TerminalRecord, TerminalStatus
-from tapgate_client.schemas.records import build_record
 
 
 class Terminal(msgspec.Struct, frozen=True, kw_only=True):

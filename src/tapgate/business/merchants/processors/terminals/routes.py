@@ -4,6 +4,7 @@ from tapgate.business.merchants.processors import queries as processors
 from tapgate.business.merchants.processors.terminals import operations, queries
 from tapgate.business.merchants.processors.terminals.model import BLOCK, UNBLOCK, to_record
 from tapgate.business.payments.transactions.money_requests import decode_id
+from tapgate.core.records import ProcessorId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
@@ -23,7 +24,6 @@ from tapgate_client.schemas.processors import (
     TerminalResponse,
     TerminalStatus,
 )
-from tapgate_client.schemas.records import ProcessorId
 
 endpoints = Endpoints("Processors", "/api/v1/processors/{id}/terminals", access=Access(roles="A"))
 

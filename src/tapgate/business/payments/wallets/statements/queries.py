@@ -9,13 +9,13 @@ from zoneinfo import ZoneInfo
 import asyncpg
 
 from tapgate.business.payments.wallets.statements.model import Movement, Period
+from tapgate.core.id_generator import first_id_at
 from tapgate.ledger import archived
 from tapgate.runtime.store.database import USE_GENERIC_PLANS, Database
 from tapgate.runtime.store.id_ranges import MAX_ID
 from tapgate.runtime.store.pipeline import send_ahead
 from tapgate.runtime.store.rows import insert_values
 from tapgate.runtime.store.transaction import Transaction
-from tapgate_client import ids
 from tapgate_client.names import get_counterparty_name, hide_links
 from tapgate_client.schemas.wallets import StatementFormat
 
@@ -189,8 +189,8 @@ async def _find_range(
     reader: asyncpg.Connection, account_id: int, start: datetime, end: datetime | None = None
 ) -> tuple[object, ...]:
     """Return the arguments of `_FOUND` for movements from `start` to `end`."""
-    first_id = min(ids.first_id_at(start - _ID_TIME_TOLERANCE), MAX_ID)
-    end_id = MAX_ID if end is None else min(ids.first_id_at(end + _ID_TIME_TOLERANCE), MAX_ID)
+    first_id = min(first_id_at(start - _ID_TIME_TOLERANCE), MAX_ID)
+    end_id = MAX_ID if end is None else min(first_id_at(end + _ID_TIME_TOLERANCE), MAX_ID)
     rows = await reader.fetch(_FIND_RELEASED, account_id, start, first_id)
     released = [row["transaction_id"] for row in rows]
     return account_id, start, first_id, end_id, released, min([first_id, *released])

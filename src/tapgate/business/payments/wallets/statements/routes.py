@@ -11,6 +11,7 @@ from tapgate.business.payments.wallets.statements.model import (
     to_entry_records,
     to_record,
 )
+from tapgate.core.records import require_id
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
@@ -18,7 +19,6 @@ from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, Endpoints, Reply
 from tapgate_client import clock, ids
 from tapgate_client.errors import Code
-from tapgate_client.schemas.records import require_id
 from tapgate_client.schemas.wallets import StatementFormat, StatementRecord, StatementRequest
 
 endpoints = Endpoints("Wallet")
