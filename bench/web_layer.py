@@ -32,7 +32,7 @@ from tapgate.http.api.request_context import RequestContext
 from tapgate.http.api.services import Services
 from tapgate.http.endpoint import Endpoints
 from tapgate.http.protocol import HttpProtocol
-from tapgate.http.throttle import Throttle
+from tapgate.http.rate_limits.throttle import Throttle
 from tapgate.runtime import logs
 from tapgate.runtime.node_files import get_shared_folder
 from tapgate_client.clock import system_clock

@@ -30,7 +30,7 @@ from tapgate.http.api.request_context import RequestContext
 from tapgate.http.api.services import RejectedRequest, Services
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.http.metrics import EventCounters
-from tapgate.http.throttle import Throttle
+from tapgate.http.rate_limits.throttle import Throttle
 from tapgate.runtime import logs
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.node_files import get_shared_folder

@@ -24,7 +24,7 @@ from harness import ServiceAuth
 from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import load_settings
 from tapgate.core.vault import Vault
-from tapgate.http.throttle import Throttle
+from tapgate.http.rate_limits.throttle import Throttle
 from tapgate.messenger.app import App
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.conversation_store import cache_active_count

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness import Harness
-from tapgate.http.throttle import Throttle
+from tapgate.http.rate_limits.throttle import Throttle
 from tapgate.runtime.logs import RequestLogLine
 from tapgate.server.gateway import list_endpoints
 

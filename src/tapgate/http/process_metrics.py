@@ -10,7 +10,7 @@ from prometheus_client.metrics_core import Metric
 
 from tapgate import VERSION
 from tapgate.core.settings import Settings
-from tapgate.http.throttle import Throttle
+from tapgate.http.rate_limits.throttle import Throttle
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.node_files import get_shared_folder
 from tapgate.runtime.shared_metrics import Counter, Gauge, RenderedFamily, SharedMetrics

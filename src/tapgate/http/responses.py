@@ -8,7 +8,7 @@ import msgspec
 
 from tapgate.http.endpoint import JSON_MEDIA_TYPE, RelayedReply, Reply
 from tapgate.http.messages import SECURITY_HEADERS, Response, encode_headers
-from tapgate.http.token_buckets import MICROSECONDS_PER_SECOND, RateLimitResult
+from tapgate.http.rate_limits.token_buckets import MICROSECONDS_PER_SECOND, RateLimitResult
 
 encode_json: Final = msgspec.json.Encoder().encode
 _CACHE_CONTROL: Final = "Cache-Control"

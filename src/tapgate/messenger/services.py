@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.http.metrics import MetricSource
-from tapgate.http.throttle import Throttle
+from tapgate.http.rate_limits.throttle import Throttle
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.gateway_requests import GatewayRequest

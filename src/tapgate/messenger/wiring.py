@@ -13,7 +13,7 @@ from tapgate.core.settings.declaration import SettingsError
 from tapgate.core.vault import Vault
 from tapgate.http.backlog_metrics import BacklogMetrics
 from tapgate.http.process_metrics import ProcessMetrics
-from tapgate.http.throttle import Throttle
+from tapgate.http.rate_limits.throttle import Throttle
 from tapgate.messenger import conversation_store, gateway_requests, inbox
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.flows.cipher import FlowKey

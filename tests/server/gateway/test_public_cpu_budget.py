@@ -31,7 +31,7 @@ from tapgate.http.api.charges import LOGIN_RATE_LIMIT
 from tapgate.http.api.services import Services
 from tapgate.http.app import PROBE_RATE_LIMIT, RATE_LIMITED_PAUSE_SECONDS
 from tapgate.http.messages import Application
-from tapgate.http.token_buckets import RateLimit
+from tapgate.http.rate_limits.token_buckets import RateLimit
 from tapgate.messenger.app import App as Messenger
 from tapgate.server.gateway import create_app, list_endpoints
 from tapgate.sites.guide.site import SEARCH_RATE_LIMIT

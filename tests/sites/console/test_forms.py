@@ -11,7 +11,7 @@ import pytest
 
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import PIN, Harness
-from tapgate.http.throttle import Throttle
+from tapgate.http.rate_limits.throttle import Throttle
 from tapgate.sites.console.forms import FormData
 from tapgate.sites.console.page_request import SECURITY_HEADERS
 

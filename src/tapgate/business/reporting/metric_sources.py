@@ -13,7 +13,7 @@ from tapgate.http.api.latency_samples import LatencySamples
 from tapgate.http.backlog_metrics import BacklogMetrics
 from tapgate.http.metrics import MetricSource
 from tapgate.http.process_metrics import ProcessMetrics
-from tapgate.http.throttle import Throttle
+from tapgate.http.rate_limits.throttle import Throttle
 from tapgate.ledger.engine import Ledger, ignore_batch
 from tapgate.ledger.metrics import LedgerMetrics
 from tapgate.runtime.background import run_background_tasks

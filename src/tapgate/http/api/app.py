@@ -29,6 +29,8 @@ from tapgate.http.health_metrics import HealthMetrics
 from tapgate.http.messages import Request, Response, require_plain_body
 from tapgate.http.metrics import AuthFailure, Metrics
 from tapgate.http.published_document import PublishedDocument
+from tapgate.http.rate_limits.throttle import build_rate_limit_error
+from tapgate.http.rate_limits.token_buckets import RateLimitResult
 from tapgate.http.responses import (
     encode_json,
     render_json,
@@ -36,8 +38,6 @@ from tapgate.http.responses import (
     render_result,
 )
 from tapgate.http.route import RouteLabel
-from tapgate.http.throttle import build_rate_limit_error
-from tapgate.http.token_buckets import RateLimitResult
 from tapgate.runtime import logs
 from tapgate.runtime.node_files import get_shared_folder
 from tapgate_client.errors import ApiError, Code

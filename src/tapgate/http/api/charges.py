@@ -1,8 +1,8 @@
 """Rate limit charges per client address for work done before a caller is authenticated."""
 
 from tapgate.http.api.request_context import RequestContext
-from tapgate.http.throttle import Throttle, build_rate_limit_error
-from tapgate.http.token_buckets import RateLimit
+from tapgate.http.rate_limits.throttle import Throttle, build_rate_limit_error
+from tapgate.http.rate_limits.token_buckets import RateLimit
 from tapgate.runtime.client_addresses import get_address_key
 
 #: Failed logins per address: one per second. The burst allows for offices that share an address.

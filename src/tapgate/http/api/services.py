@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tapgate.http.api.latency_samples import LatencySamples
     from tapgate.http.api.report_calls import ReportClient
     from tapgate.http.metrics import MetricSource
-    from tapgate.http.throttle import Throttle
+    from tapgate.http.rate_limits.throttle import Throttle
     from tapgate.ledger.card_proofs.verifier import ProofVerifier
     from tapgate.ledger.engine import Ledger
     from tapgate.ledger.pins.verifier import PinVerifier

@@ -17,8 +17,8 @@ from tapgate.http.api.app import App
 from tapgate.http.api.packaged_files import PackagedFiles
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Reply
-from tapgate.http.throttle import build_rate_limit_error
-from tapgate.http.token_buckets import RateLimit
+from tapgate.http.rate_limits.throttle import build_rate_limit_error
+from tapgate.http.rate_limits.token_buckets import RateLimit
 from tapgate.runtime.client_addresses import get_address_key
 from tapgate.runtime.thread_pool import BoundedThreadPool
 from tapgate.sites.guide.contents import FILE_TYPES, Contents, Document

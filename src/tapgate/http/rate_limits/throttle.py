@@ -8,20 +8,20 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tapgate.core.settings import Settings
-from tapgate.http.leased_buckets import LeasedBuckets
-from tapgate.http.token_buckets import (
+from tapgate.http.rate_limits.leased_buckets import LeasedBuckets
+from tapgate.http.rate_limits.token_buckets import (
     MICROSECONDS_PER_SECOND,
     CacheUnavailableError,
     NodeBuckets,
     RateLimit,
     RateLimitResult,
 )
-from tapgate.http.token_leases import NodeLeases
+from tapgate.http.rate_limits.token_leases import NodeLeases
 from tapgate.runtime.node_files import get_shared_folder
 from tapgate_client.errors import ApiError, Code
 
 if TYPE_CHECKING:
-    from tapgate.http.cache_buckets import CacheBuckets
+    from tapgate.http.rate_limits.cache_buckets import CacheBuckets
 
 
 def build_rate_limit_error(result: RateLimitResult, message: str | None = None) -> ApiError:
@@ -106,7 +106,7 @@ class Throttle:
         if url is None:
             return None
         # Imported here: the import is slow, and most installations use no cache.
-        from tapgate.http.cache_buckets import CacheBuckets  # noqa: PLC0415
+        from tapgate.http.rate_limits.cache_buckets import CacheBuckets  # noqa: PLC0415
 
         return CacheBuckets(url, self.default_limit)
 

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from tapgate.http.token_buckets import (
+from tapgate.http.rate_limits.token_buckets import (
     MICROSECONDS_PER_SECOND,
     MIN_LEASE,
     RateLimit,

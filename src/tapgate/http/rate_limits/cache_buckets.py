@@ -12,7 +12,7 @@ from redis.commands.core import AsyncScript
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
-from tapgate.http.token_buckets import CacheUnavailableError, RateLimit, RateLimitResult
+from tapgate.http.rate_limits.token_buckets import CacheUnavailableError, RateLimit, RateLimitResult
 from tapgate.runtime.background import start_task
 
 _log = structlog.get_logger()

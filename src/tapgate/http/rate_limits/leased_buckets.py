@@ -6,12 +6,12 @@ import time
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from tapgate.http.token_buckets import CacheUnavailableError, RateLimit, RateLimitResult
-from tapgate.http.token_leases import RETURN_AFTER_US, LeaseRequest, NodeLeases
+from tapgate.http.rate_limits.token_buckets import CacheUnavailableError, RateLimit, RateLimitResult
+from tapgate.http.rate_limits.token_leases import RETURN_AFTER_US, LeaseRequest, NodeLeases
 from tapgate.runtime.background import start_task
 
 if TYPE_CHECKING:
-    from tapgate.http.cache_buckets import CacheBuckets
+    from tapgate.http.rate_limits.cache_buckets import CacheBuckets
 
 #: Pause between two calls of the cache, in which requests are collected. A lease is extended when
 #: half of it is left, which lasts longer than the pause.
