@@ -1,4 +1,4 @@
-"""The credential cache: invalidation by signals, eviction, and charges for lookups."""
+"""The credential cache: invalidation by signals, eviction, and the cost of lookups."""
 
 import asyncio
 from collections.abc import Callable
@@ -140,12 +140,12 @@ async def test_oldest_value_is_evicted_when_the_cache_is_full() -> None:
 
 
 class TokenBudget:
-    """A charge with a limited number of tokens; raises `RATE_LIMITED` when none is left."""
+    """A cost with a limited number of tokens; raises `RATE_LIMITED` when none is left."""
 
     def __init__(self, tokens: int = 5) -> None:
         self.tokens = tokens
 
-    async def charge(self) -> None:
+    async def take(self) -> None:
         if self.tokens == 0:
             raise ApiError(Code.RATE_LIMITED)
         self.tokens -= 1
@@ -154,14 +154,14 @@ class TokenBudget:
         self.tokens += 1
 
 
-async def test_lookup_of_an_unknown_key_is_charged() -> None:
+async def test_lookup_of_an_unknown_key_costs_a_token() -> None:
     _, table, cache = build_cache()
     budget = TokenBudget(2)
     assert [await cache.get("guess", budget) for _ in range(2)] == [None, None]
     with pytest.raises(ApiError):
         await cache.get("guess", budget)
     assert table.load_count == 2
-    # The first lookup of a valid key is charged too.
+    # The first lookup of a valid key costs a token too.
     with pytest.raises(ApiError):
         await cache.get("key", budget)
     assert table.load_count == 2
@@ -179,7 +179,7 @@ async def test_valid_key_is_refunded_and_its_later_lookups_are_not_charged() -> 
     assert table.load_count == 2
 
 
-async def test_revoked_key_is_charged_from_its_second_lookup_on() -> None:
+async def test_revoked_key_costs_tokens_from_its_second_lookup_on() -> None:
     signals, table, cache = build_cache()
     budget = TokenBudget(1)
     await cache.get("key", budget)

@@ -266,12 +266,12 @@ async def test_failed_login_neither_returns_nor_stores_the_password(
 
 
 class TokenBudget:
-    """A charge with a limited number of tokens; raises `RATE_LIMITED` when none is left."""
+    """A cost with a limited number of tokens; raises `RATE_LIMITED` when none is left."""
 
     def __init__(self, tokens: int) -> None:
         self.tokens = tokens
 
-    async def charge(self) -> None:
+    async def take(self) -> None:
         if self.tokens == 0:
             raise ApiError(Code.RATE_LIMITED)
         self.tokens -= 1
@@ -290,7 +290,7 @@ async def test_only_failed_password_checks_are_charged_to_the_address(
     assert budget.tokens == 2
     for _ in range(4):
         await attempt_wrong_password(process)
-    # After five failures the password is not checked, and nothing is charged.
+    # After five failures the password is not checked, and no token is taken.
     assert (
         await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS, budget))
     ).status == 429

@@ -115,7 +115,7 @@ class FakeAuthenticator:
         query: bytes,
         headers: Mapping[bytes, bytes],
         body: bytes,
-        charge: object = None,
+        cost: object = None,
     ) -> Principal | None:
         if b"x-api-key-id" in headers:
             return self._require_known(self.signers.get(headers[b"x-api-key-id"]))

@@ -9,9 +9,9 @@ import msgspec
 import structlog
 
 from tapgate.auth.cache import Cache
-from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.last_seen import LastSeen
 from tapgate.auth.principals import Principal
+from tapgate.auth.rate_limit_cost import NO_COST, RateLimitCost
 from tapgate.auth.secret_rows import delete_row, rotate_secret, select_name
 from tapgate.core.records import require_record
 from tapgate.core.vault import Vault
@@ -209,12 +209,12 @@ class ApiKeys:
         )
         return [ApiKey(**row) for row in rows]
 
-    async def authenticate(self, key: str, charge: Charge = NO_CHARGE) -> Principal:
+    async def authenticate(self, key: str, cost: RateLimitCost = NO_COST) -> Principal:
         if not key.startswith(self._prefix):
             raise ApiError(
                 Code.UNAUTHORIZED, f"API keys start with {self._prefix} in this environment."
             )
-        cached = await self._cache.get(self._list_hashes(key), charge)
+        cached = await self._cache.get(self._list_hashes(key), cost)
         if cached is None or (
             cached.valid_until is not None and cached.valid_until <= self._clock()
         ):

@@ -11,7 +11,6 @@ from typing import Final
 from tapgate.auth import api_keys
 from tapgate.auth.access_tokens import AccessTokens
 from tapgate.auth.api_keys import ApiKeys
-from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.factors import Factors
 from tapgate.auth.hmac_keys import HmacKeys
 from tapgate.auth.invitations import Invitations
@@ -20,6 +19,7 @@ from tapgate.auth.oidc.logins import OidcLogins
 from tapgate.auth.passkeys import Passkeys
 from tapgate.auth.passwords import Passwords
 from tapgate.auth.principals import Principal
+from tapgate.auth.rate_limit_cost import NO_COST, RateLimitCost
 from tapgate.auth.request_signatures import Headers, RequestSignatures
 from tapgate.auth.sessions import Sessions
 from tapgate.auth.terminals import Terminals
@@ -86,23 +86,21 @@ class Authenticator:
         query: bytes,
         headers: Headers,
         body: bytes,
-        charge: Charge = NO_CHARGE,
+        cost: RateLimitCost = NO_COST,
     ) -> Principal | None:
         """Return the principal, or None without a credential; raise if the credential is invalid.
 
         `path` is percent-encoded, as in the request, and excludes the query. Header names are
-        lowercase. `charge` is taken before the database lookup of a credential that this process
+        lowercase. `cost` is taken before the database lookup of a credential that this process
         has not found before, and kept only if the lookup does not find the credential.
         """
         if self.has_body_signature(headers):
-            return await self.signatures.authenticate(method, path, headers, body, charge)
+            return await self.signatures.authenticate(method, path, headers, body, cost)
         if not has_bearer(headers) and _has_any(headers, _SERVICE_HEADERS):
             return self.signatures.authenticate_service(method, path, query, headers)
         authorization = headers.get(b"authorization")
         return (
-            None
-            if authorization is None
-            else await self._authenticate_bearer(authorization, charge)
+            None if authorization is None else await self._authenticate_bearer(authorization, cost)
         )
 
     @staticmethod
@@ -121,7 +119,7 @@ class Authenticator:
         if principal.key_id is not None:
             self.api_keys.last_used.touch(principal.key_id)
 
-    async def _authenticate_bearer(self, authorization: bytes, charge: Charge) -> Principal:
+    async def _authenticate_bearer(self, authorization: bytes, cost: RateLimitCost) -> Principal:
         scheme, _, credential = authorization.decode("latin-1").partition(" ")
         credential = credential.strip()
         if scheme.lower() != _BEARER_SCHEME or not credential:
@@ -130,8 +128,8 @@ class Authenticator:
                 "Authorization must be a Bearer token: an API key or an access token.",
             )
         if credential.startswith(api_keys.API_KEY_PREFIX):
-            return await self.api_keys.authenticate(credential, charge)
-        return await self.sessions.authenticate(credential, charge)
+            return await self.api_keys.authenticate(credential, cost)
+        return await self.sessions.authenticate(credential, cost)
 
 
 def has_bearer(headers: Headers) -> bool:

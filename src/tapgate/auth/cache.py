@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
-from tapgate.auth.charges import NO_CHARGE, Charge
+from tapgate.auth.rate_limit_cost import NO_COST, RateLimitCost
 from tapgate.runtime.store.signals import Signals
 
 K = TypeVar("K", bound=Hashable)
@@ -17,8 +17,8 @@ class Cache(Generic[K, V]):
     Changes are rare, and evicting too few entries would leave a revoked credential valid.
 
     Keys that are not found are not cached, so guesses cannot fill the cache. The lookup of such a
-    key is charged to the caller's address. Keys that were found at their last lookup are reloaded
-    without a charge. After a signal, legitimate callers are therefore accepted even if other
+    key costs the caller's address a token. Keys that were found at their last lookup are reloaded
+    at no cost. After a signal, legitimate callers are therefore accepted even if other
     callers have exhausted the rate limit of the same address.
     """
 
@@ -39,33 +39,33 @@ class Cache(Generic[K, V]):
         signals.subscribe(topic, lambda _: self._invalidate())
         signals.on_reconnect(self._invalidate)
 
-    async def get(self, key: K, charge: Charge = NO_CHARGE) -> V | None:
+    async def get(self, key: K, cost: RateLimitCost = NO_COST) -> V | None:
         if self._signals.is_listening:
             value = self._values.get(key)
             if value is not None:
                 return value
         generation = self._generation
-        value = await self._load_charged(key, charge)
+        value = await self._load_limited(key, cost)
         # Do not cache a value loaded during a change: it may be from before the change.
         if value is not None and self._signals.is_listening and generation == self._generation:
             self._store(self._values, key, value)
         return value
 
-    async def _load_charged(self, key: K, charge: Charge) -> V | None:
+    async def _load_limited(self, key: K, cost: RateLimitCost) -> V | None:
         is_known = key in self._known_keys
         if not is_known:
-            await charge.charge()
+            await cost.take()
         try:
             value = await self._load(key)
         except Exception:
             if not is_known:
-                await charge.refund()
+                await cost.refund()
             raise
         if value is None:
             self._known_keys.pop(key, None)
         elif not is_known:
             self._store(self._known_keys, key, None)
-            await charge.refund()
+            await cost.refund()
         return value
 
     def _store(self, entries: dict[K, T], key: K, value: T) -> None:

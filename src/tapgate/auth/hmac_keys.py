@@ -11,9 +11,9 @@ import asyncpg
 import msgspec
 
 from tapgate.auth.cache import Cache
-from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.last_seen import LastSeen
 from tapgate.auth.principals import Principal
+from tapgate.auth.rate_limit_cost import NO_COST, RateLimitCost
 from tapgate.auth.secret_rows import delete_row, select_name
 from tapgate.core.vault import Vault
 from tapgate.runtime.store.conditions import PageConditions
@@ -145,8 +145,8 @@ class HmacKeys:
         )
         return [SigningKey(**row) for row in rows]
 
-    async def find(self, public_id: bytes, charge: Charge = NO_CHARGE) -> HmacKey | None:
-        return await self._cache.get(public_id, charge)
+    async def find(self, public_id: bytes, cost: RateLimitCost = NO_COST) -> HmacKey | None:
+        return await self._cache.get(public_id, cost)
 
     async def _load(self, public_id: bytes) -> HmacKey | None:
         key_id = ids.decode(ids.KEY, public_id.decode("latin-1"))

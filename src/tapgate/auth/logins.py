@@ -7,11 +7,11 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from tapgate.auth import login_failures
-from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.factors import Factors, build_invalid_otp_error, build_otp_required_error
 from tapgate.auth.login_failures import LoginSource
 from tapgate.auth.passkeys import InvalidPasskeyError, Passkeys
 from tapgate.auth.passwords import Passwords
+from tapgate.auth.rate_limit_cost import NO_COST, RateLimitCost
 from tapgate.core.vault import Vault
 from tapgate.runtime.client_addresses import get_address_key
 from tapgate.runtime.store.database import Database
@@ -68,7 +68,7 @@ class Logins:
         email: str,
         password: str,
         address: str,
-        charge: Charge = NO_CHARGE,
+        cost: RateLimitCost = NO_COST,
         *,
         otp: str | None = None,
     ) -> AuthenticatedAdmin:
@@ -76,34 +76,34 @@ class Logins:
 
         Raises 401 if there is none, `OTP_REQUIRED` or `INVALID_OTP` if a second factor is enrolled
         and `otp` is missing or wrong, 429 if a limit is exceeded, and 503 if too many passwords are
-        being verified. `charge` is taken for every attempt and refunded unless the password or the
+        being verified. `cost` is taken for every attempt and refunded unless the password or the
         code is wrong.
         """
         source = self._build_source(email, address)
         # Serialize the attempts from one source in this process: each attempt reserves a failure,
         # so concurrent logins with the correct password could otherwise exhaust the limit.
         async with self._source_locks.setdefault(source, asyncio.Lock()):
-            await charge.charge()
+            await cost.take()
             try:
                 admin = await self._check_and_count(source, email.lower(), password, otp)
             except ApiError as error:
                 if error.code is not Code.INVALID_OTP:
-                    await charge.refund()
+                    await cost.refund()
                 raise
             if admin is None:
                 raise ApiError(Code.UNAUTHORIZED, "Incorrect email or password.")
-            await charge.refund()
+            await cost.refund()
             return admin
 
     async def authenticate_passkey(
-        self, credential: AssertedCredential, address: str, charge: Charge = NO_CHARGE
+        self, credential: AssertedCredential, address: str, cost: RateLimitCost = NO_COST
     ) -> AuthenticatedAdmin:
         """Return the active admin who owns a passkey.
 
         Raises 401 if the passkey is unknown or its proof is wrong, and 429 if a limit is exceeded.
         Failures are counted like wrong passwords.
         """
-        await charge.charge()
+        await cost.take()
         passkey = await self._passkeys.find(credential)
         if passkey is None:
             raise _build_passkey_error("Unknown passkey")
@@ -115,9 +115,9 @@ class Logins:
         except InvalidPasskeyError as error:
             raise _build_passkey_error(error.reason, passkey["email"]) from None
         except ApiError:
-            await charge.refund()
+            await cost.refund()
             raise
-        await charge.refund()
+        await cost.refund()
         return AuthenticatedAdmin(passkey["admin_id"], Factor.PASSKEY)
 
     async def verify_passkey(

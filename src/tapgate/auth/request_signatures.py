@@ -5,9 +5,9 @@ from datetime import datetime
 
 import msgspec
 
-from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.hmac_keys import HmacKeys
 from tapgate.auth.principals import Principal
+from tapgate.auth.rate_limit_cost import NO_COST, RateLimitCost
 from tapgate_client import signing
 from tapgate_client.clock import Clock
 from tapgate_client.errors import ApiError, Code
@@ -38,14 +38,14 @@ class RequestSignatures:
             for name, secret in service_secrets.items()
         }
 
-    async def require_known_key(self, headers: Headers, charge: Charge = NO_CHARGE) -> Principal:
+    async def require_known_key(self, headers: Headers, cost: RateLimitCost = NO_COST) -> Principal:
         """Return the principal of the key that a signed request names, before its body is read.
 
         Raises 401 if a header is missing, the timestamp is malformed or too far from the server's
         time, or the key is unknown. The signature is not verified yet.
         """
         key_id, _, _ = self._parse_signature_headers(headers)
-        key = await self._hmac_keys.find(key_id, charge)
+        key = await self._hmac_keys.find(key_id, cost)
         if key is None:
             raise _build_unauthorized_error(_INVALID_SIGNATURE_MESSAGE)
         return key.principal
@@ -66,10 +66,10 @@ class RequestSignatures:
         return key_id, timestamp, signature
 
     async def authenticate(
-        self, method: str, path: str, headers: Headers, body: bytes, charge: Charge
+        self, method: str, path: str, headers: Headers, body: bytes, cost: RateLimitCost
     ) -> Principal:
         key_id, timestamp, signature = self._parse_signature_headers(headers)
-        key = await self._hmac_keys.find(key_id, charge)
+        key = await self._hmac_keys.find(key_id, cost)
         signed = signing.signed_string(method, path, timestamp, body)
         genuine = signing.verify(key.secret if key else _DUMMY_SECRET, signature, signed)
         if key is None or not genuine:

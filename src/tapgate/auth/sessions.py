@@ -8,10 +8,10 @@ import msgspec
 
 from tapgate.auth.access_tokens import ACCESS_TOKEN_LIFETIME, AccessTokens
 from tapgate.auth.cache import Cache
-from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.factors import Factors
 from tapgate.auth.last_seen import LastSeen
 from tapgate.auth.principals import Principal
+from tapgate.auth.rate_limit_cost import NO_COST, RateLimitCost
 from tapgate.core.id_generator import IdGenerator
 from tapgate.core.vault import Vault
 from tapgate.runtime.store.database import Database
@@ -245,7 +245,7 @@ class Sessions:
         return self._clock() - (SESSION_LIFETIME * 2 if limit is None else limit)
 
     async def authenticate(
-        self, access_token: str, charge: Charge = NO_CHARGE, *, is_use: bool = True
+        self, access_token: str, cost: RateLimitCost = NO_COST, *, is_use: bool = True
     ) -> Principal:
         """Return the principal of an access token; raise 401 if the token or session is invalid.
 
@@ -254,7 +254,7 @@ class Sessions:
         request does not extend a session that ends when it is idle.
         """
         token = self._access_tokens.verify(access_token, self._clock())
-        principal = await self._cache.get(token.session_id, charge)
+        principal = await self._cache.get(token.session_id, cost)
         if principal is None or principal.admin_id != token.admin_id:
             raise _build_ended_error()
         if self._idle_limits[principal.is_console] is not None:

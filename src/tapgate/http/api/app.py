@@ -14,7 +14,6 @@ import structlog
 
 from tapgate.auth.authenticator import has_bearer
 from tapgate.auth.principals import Principal
-from tapgate.http.api.charges import LookupCharge
 from tapgate.http.api.openapi import render_openapi_document
 from tapgate.http.api.openapi_webhooks import WebhookEvent
 from tapgate.http.api.report_calls import load_result
@@ -29,6 +28,7 @@ from tapgate.http.health_metrics import HealthMetrics
 from tapgate.http.messages import Request, Response, require_plain_body
 from tapgate.http.metrics import AuthFailure, Metrics
 from tapgate.http.published_document import PublishedDocument
+from tapgate.http.rate_limits.address_costs import LookupCost
 from tapgate.http.rate_limits.throttle import build_rate_limit_error
 from tapgate.http.rate_limits.token_buckets import RateLimitResult
 from tapgate.http.responses import (
@@ -61,10 +61,10 @@ class Site(Protocol):
         """Return the template of a page's path for logs and traces, without values."""
 
     async def authorize(self, app: "App", request: RequestContext) -> int:
-        """Authenticate the caller, charge its rate limit and return the body limit in bytes.
+        """Authenticate the caller, throttle it and return the body limit in bytes.
 
         For an authenticated caller whose body was incomplete, this is called again once the body
-        has arrived, and must not charge again.
+        has arrived, and must not take another token.
         """
 
     async def respond(self, app: "App", request: RequestContext) -> Reply[bytes]:
@@ -155,7 +155,7 @@ class App(WebApp[RequestContext, GuardedRoute]):
             self._services.request_log.add(context, label.endpoint, status, seconds, body)
 
     async def dispatch(self, request: RequestContext) -> Any:
-        """Run the endpoint of a site's request as its principal, without a rate limit charge.
+        """Run the endpoint of a site's request as its principal, without throttling.
 
         Return the handler's result, or raise the ApiError of a check or of the handler.
         """
@@ -242,15 +242,15 @@ class App(WebApp[RequestContext, GuardedRoute]):
         self, route: GuardedRoute, context: RequestContext, *, has_body: bool = True
     ) -> ApiError | None:
         authenticator = self._services.authenticator
-        charge = LookupCharge(context)
+        cost = LookupCost(context)
         is_charged = context.caller is not None
         try:
             if not has_body and authenticator.has_body_signature(context.headers):
                 return route.get_rejection(
-                    await authenticator.signatures.require_known_key(context.headers, charge)
+                    await authenticator.signatures.require_known_key(context.headers, cost)
                 )
             principal = await authenticator.authenticate(
-                context.method, context.path, context.query, context.headers, context.body, charge
+                context.method, context.path, context.query, context.headers, context.body, cost
             )
             if principal is None:
                 raise ApiError(Code.UNAUTHORIZED, "Authentication is required.")
@@ -259,8 +259,8 @@ class App(WebApp[RequestContext, GuardedRoute]):
                 authenticator.authorize_api_key(principal, context.ip)
         except ApiError as error:
             if error.status in (401, 403):
-                # Charge failures to the address, so credentials cannot be probed without limit.
-                await charge.charge()
+                # A failure costs the address a token, which limits credential probing.
+                await cost.take()
             raise
         if not is_charged:
             throttle = self._services.throttle

@@ -28,7 +28,7 @@ class Favicon:
         return self.prefix
 
     async def authorize(self, app: App, request: RequestContext) -> int:
-        """Charge the rate limit of the address. The image accepts no body."""
+        """Throttle the address. The image accepts no body."""
         await app.charge_address(request)
         return 0
 

@@ -16,7 +16,7 @@ class RootRedirect:
         return self.prefix
 
     async def authorize(self, app: App, request: RequestContext) -> int:
-        """Charge the rate limit of the address. The page accepts no body."""
+        """Throttle the address. The page accepts no body."""
         await app.charge_address(request)
         return 0
 

@@ -5,8 +5,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from tapgate.auth.access_tokens import ACCESS_TOKEN_LIFETIME
-from tapgate.auth.charges import Charge
 from tapgate.auth.principals import Principal
+from tapgate.auth.rate_limit_cost import RateLimitCost
 from tapgate.core.vault import matches_any
 from tapgate.http.api.request_context import RequestContext
 from tapgate.sites.console.forms import parse_cookies
@@ -29,13 +29,13 @@ _MAX_FLASH_LENGTH: Final = 500
 _REFRESHED_ELEMENTS: Final = frozenset({"figures", "thread"})
 
 
-async def authenticate(request: RequestContext, charge: Charge) -> Principal | None:
+async def authenticate(request: RequestContext, cost: RateLimitCost) -> Principal | None:
     token = _get_cookie(request, _SESSION_COOKIES)
     if token is None:
         return None
     try:
         return await request.services.authenticator.sessions.authenticate(
-            token, charge, is_use=request.get_header(b"hx-trigger") not in _REFRESHED_ELEMENTS
+            token, cost, is_use=request.get_header(b"hx-trigger") not in _REFRESHED_ELEMENTS
         )
     except ApiError as error:
         if error.code is not Code.UNAUTHORIZED:

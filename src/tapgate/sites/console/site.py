@@ -6,12 +6,12 @@ from typing import Final, NamedTuple, TypeVar
 import structlog
 from jinja2 import Environment
 
-from tapgate.auth.charges import NO_CHARGE
+from tapgate.auth.rate_limit_cost import NO_COST
 from tapgate.http.api.app import App
-from tapgate.http.api.charges import LookupCharge
 from tapgate.http.api.packaged_files import PackagedFiles
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import MEBIBYTE, Reply
+from tapgate.http.rate_limits.address_costs import LookupCost
 from tapgate.http.router import Router
 from tapgate.runtime import logs
 from tapgate.sites.console import session, step_up
@@ -93,12 +93,12 @@ class PageSite:
 
     async def authorize(self, app: App, request: RequestContext) -> int:
         if request.caller is not None:
-            request.caller = caller = await session.authenticate(request, NO_CHARGE)
+            request.caller = caller = await session.authenticate(request, NO_COST)
         else:
-            charge = LookupCharge(request)
-            request.caller = caller = await session.authenticate(request, charge)
+            cost = LookupCost(request)
+            request.caller = caller = await session.authenticate(request, cost)
             if caller is None:
-                await charge.charge()
+                await cost.take()
             else:
                 await app.enforce_rate_limit(request, caller.rate_limit_key)
         return _MAX_ANONYMOUS_BODY_BYTES if caller is None else _MAX_BODY_BYTES

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from tapgate.auth.charges import NO_CHARGE
+from tapgate.auth.rate_limit_cost import NO_COST
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console import session
 from tapgate.sites.console.page_request import PageRequest
@@ -48,7 +48,7 @@ async def verify_submitted(request: PageRequest) -> None:
         request.step_up_problem = _format_problem(request, error)
     else:
         # The principal was loaded before the factor was verified.
-        request.context.caller = await session.authenticate(request.context, NO_CHARGE)
+        request.context.caller = await session.authenticate(request.context, NO_COST)
 
 
 def render_prompt(request: PageRequest, error: ApiError) -> Reply[bytes]:

@@ -69,7 +69,7 @@ class TapPage:
         return self.prefix
 
     async def authorize(self, app: App, request: RequestContext) -> int:
-        """Charge the rate limit of the address. The page accepts no body."""
+        """Throttle the address. The page accepts no body."""
         await app.charge_address(request)
         return 0
 

@@ -12,12 +12,12 @@ from tapgate.business.staff.routes import get_origin
 from tapgate.business.staff.sso import operations, queries
 from tapgate.business.staff.sso.operations import SignIn
 from tapgate.http.api.access import Access
-from tapgate.http.api.charges import LoginCharge
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.api.services import RejectedRequest
 from tapgate.http.endpoint import Endpoints
+from tapgate.http.rate_limits.address_costs import LoginCost
 from tapgate.runtime.store.database import Database
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.errors import ApiError, Code
@@ -74,8 +74,8 @@ async def log_in_with_oidc(request: RequestContext, body: OidcLogin) -> Tokens:
     """
     services, identity = request.services, None
     oidc = _require_oidc(request)
-    charge = LoginCharge(services.throttle, request.ip)
-    await charge.charge()
+    cost = LoginCost(services.throttle, request.ip)
+    await cost.take()
     try:
         identity = await _identify(request, oidc, body)
         sign_in = await _check(request, body, identity)
@@ -90,11 +90,11 @@ async def log_in_with_oidc(request: RequestContext, body: OidcLogin) -> Tokens:
             )
     except ApiError as error:
         if error.code in _EXPECTED_ERRORS:
-            await charge.refund()
+            await cost.refund()
         else:
             await _record_failure(request, identity, error)
         raise
-    await charge.refund()
+    await cost.refund()
     return tokens
 
 

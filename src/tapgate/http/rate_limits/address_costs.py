@@ -1,4 +1,4 @@
-"""Rate limit charges per client address for work done before a caller is authenticated."""
+"""Rate limit costs per client address for work done before a caller is authenticated."""
 
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.rate_limits.throttle import Throttle, build_rate_limit_error
@@ -9,46 +9,46 @@ from tapgate.runtime.client_addresses import get_address_key
 LOGIN_RATE_LIMIT = RateLimit(1, 30)
 
 
-class LookupCharge:
-    """Charge to the client address for a credential lookup or a failed authentication.
+class LookupCost:
+    """Token that a credential lookup or a failed authentication costs the client address.
 
-    A request is charged at most one token. The charge limits credential probing and the database
+    A request costs at most one token. The cost limits credential probing and the database
     load caused by unknown credentials.
     """
 
-    __slots__ = ("_context", "_is_charged")
+    __slots__ = ("_context", "_is_taken")
 
     def __init__(self, request: RequestContext) -> None:
         self._context = request
-        self._is_charged = False
+        self._is_taken = False
 
     @property
     def _bucket_key(self) -> str:
         return f"ip:{get_address_key(self._context.ip)}"
 
-    async def charge(self) -> None:
-        if self._is_charged:
+    async def take(self) -> None:
+        if self._is_taken:
             return
         self._context.rate_limit_result = result = await self._context.services.throttle.take(
             self._bucket_key
         )
         if not result.is_allowed:
             raise build_rate_limit_error(result)
-        self._is_charged = True
+        self._is_taken = True
 
     async def refund(self) -> None:
         await self._context.services.throttle.refund(self._bucket_key)
-        self._is_charged = False
+        self._is_taken = False
 
 
-class LoginCharge:
-    """Charge to the client address for a failed login, reserved before the password check."""
+class LoginCost:
+    """Token that a failed login costs the client address, taken before the password check."""
 
     def __init__(self, throttle: Throttle, address: str) -> None:
         self._throttle = throttle
         self._bucket_key = f"login:{get_address_key(address)}"
 
-    async def charge(self) -> None:
+    async def take(self) -> None:
         result = await self._throttle.take(self._bucket_key, LOGIN_RATE_LIMIT)
         if not result.is_allowed:
             raise build_rate_limit_error(
