@@ -29,21 +29,36 @@ from tapgate_client.errors import Code, invalid_field, require_found
 from tapgate_client.schemas.pagination import INVALID_CURSOR, NameOrder, PageQuery
 from tapgate_client.schemas.subscribers import KycStatus, SubscriberFilters
 
-_SELECT = """
-    SELECT s.id, s.account_id, s.phone_number, s.first_name, s.last_name, s.email, s.date_of_birth,
-           s.address, s.id_type, s.id_number, s.category, s.language, s.kyc_status,
-           s.kyc_pending_since, s.restricted, s.created_at, s.updated_at, a.kyc_level,
-           upper(a.status) AS status, a.status_reason, a.balance, a.held, a.currency,
-           (SELECT count(*) FROM cards WHERE subscriber_id = s.id) AS cards_count,
-           (SELECT locked_until FROM pins WHERE holder_id = s.id) AS pin_locked_until
+#: Fields of `Subscriber` that the row in `subscribers` does not have.
+_JOINED_FIELDS: Final = {
+    "kyc_level": "a.kyc_level",
+    "status": "upper(a.status)",
+    "status_reason": "a.status_reason",
+    "balance": "a.balance",
+    "held": "a.held",
+    "currency": "a.currency",
+    "cards_count": "(SELECT count(*) FROM cards WHERE subscriber_id = s.id)",
+    "pin_locked_until": "(SELECT locked_until FROM pins WHERE holder_id = s.id)",
+}
+#: All other fields are columns with the same name.
+_COLUMNS: Final = tuple(name for name in Subscriber.__struct_fields__ if name not in _JOINED_FIELDS)
+_EXPRESSIONS: Final = {name: f"s.{name}" for name in _COLUMNS} | _JOINED_FIELDS
+_SELECT: Final = f"""
+    SELECT {", ".join(f"{expression} AS {name}" for name, expression in _EXPRESSIONS.items())}
     FROM subscribers s JOIN accounts a ON a.id = s.account_id"""
 
 #: `id` and the columns that `save` updates, in the order of its parameters.
-_MUTABLE_COLUMNS = (
-    "id", "phone_number", "first_name", "last_name", "email", "date_of_birth", "address",
-    "id_type", "id_number", "category", "kyc_status", "restricted", "updated_at", "language",
-    "kyc_pending_since",
-)  # fmt: skip
+_MUTABLE_COLUMNS: Final = tuple(
+    name for name in _COLUMNS if name not in ("account_id", "created_at")
+)
+_PARAMETERS: Final = {name: f"${number}" for number, name in enumerate(_MUTABLE_COLUMNS, 1)}
+_UPDATE: Final = f"""
+    UPDATE subscribers
+    SET phone_number_changed_at = CASE WHEN phone_number = {_PARAMETERS["phone_number"]}
+                                       THEN phone_number_changed_at
+                                       ELSE {_PARAMETERS["updated_at"]} END,
+        {", ".join(f"{name} = {value}" for name, value in _PARAMETERS.items() if name != "id")}
+    WHERE id = {_PARAMETERS["id"]}"""
 
 _SELECT_ID: Final = "SELECT s.id FROM subscribers s"
 #: Expressions of the indexes for beginnings of names.
@@ -230,24 +245,14 @@ def get_queue_position(waiting_since: datetime | None, subscriber_id: int) -> tu
 async def add(tx: Transaction, subscriber: Subscriber) -> None:
     """Insert a subscriber. The wallet's account must already be open."""
     with map_conflicts(_UNIQUE_VIOLATION_CODES):
-        columns = (*_MUTABLE_COLUMNS, "account_id", "created_at")
-        await insert_row(tx, "subscribers", subscriber, columns)
+        await insert_row(tx, "subscribers", subscriber, _COLUMNS)
 
 
 async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
     """Store all mutable fields except money. The caller must hold the subscriber's lock."""
     with map_conflicts(_UNIQUE_VIOLATION_CODES):
-        await tx.execute(
-            """UPDATE subscribers
-               SET phone_number_changed_at = CASE WHEN phone_number = $2
-                                                  THEN phone_number_changed_at ELSE $13 END,
-                   phone_number = $2, first_name = $3, last_name = $4, email = $5,
-                   date_of_birth = $6, address = $7, id_type = $8, id_number = $9, category = $10,
-                   kyc_status = $11, restricted = $12, updated_at = $13, language = $14,
-                   kyc_pending_since = $15
-               WHERE id = $1""",
-            *(getattr(subscriber, column) for column in _MUTABLE_COLUMNS),
-        )
+        values = (getattr(subscriber, column) for column in _MUTABLE_COLUMNS)
+        await tx.execute(_UPDATE, *values)
     await tx.execute(
         """UPDATE accounts
            SET holder_name = $2, public_name = $3, status = $4, status_reason = $5,
