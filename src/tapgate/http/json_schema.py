@@ -12,7 +12,7 @@ import msgspec
 
 from tapgate.http.checks import get_rule_and_type, is_enum, is_struct
 from tapgate_client.schemas.fields import Choice, Rule, get_enum_rule
-from tapgate_client.schemas.values import Meaning
+from tapgate_client.schemas.values import TextType
 
 Schema = dict[str, Any]
 
@@ -276,8 +276,10 @@ def _list_non_null(schema: Schema) -> list[Schema]:
 
 
 def _get_format(kind: Any) -> Schema:
-    meaning = find_meaning(kind)
-    return {} if meaning is None or not meaning.json_format else {"format": meaning.json_format}
+    text_type = find_text_type(kind)
+    return (
+        {} if text_type is None or not text_type.json_format else {"format": text_type.json_format}
+    )
 
 
 def iter_union_members(kind: Any) -> Iterator[Any]:
@@ -291,11 +293,11 @@ def iter_union_members(kind: Any) -> Iterator[Any]:
             yield from iter_union_members(member)
 
 
-def find_meaning(kind: Any) -> Meaning | None:
-    """Return the declared meaning of a response field's text, or None."""
+def find_text_type(kind: Any) -> TextType | None:
+    """Return the declared text type of a response field, or None."""
     for member in iter_union_members(kind):
         if get_origin(member) is Annotated:
-            found = [note for note in get_args(member)[1:] if isinstance(note, Meaning)]
+            found = [note for note in get_args(member)[1:] if isinstance(note, TextType)]
             if found:
                 return found[0]
     return None
@@ -303,10 +305,11 @@ def find_meaning(kind: Any) -> Meaning | None:
 
 def iter_rules(kind: Any) -> Iterator[Rule]:
     for member in iter_union_members(kind):
-        if get_origin(member) is Annotated:
-            yield from (note for note in get_args(member)[1:] if isinstance(note, Rule))
-        elif is_enum(member):
-            yield get_enum_rule(member)
+        bare, *notes = get_args(member) if get_origin(member) is Annotated else (member,)
+        rules = [note for note in notes if isinstance(note, Rule)]
+        if is_enum(bare) and not rules:
+            rules = [get_enum_rule(bare)]
+        yield from rules
 
 
 def _get_item_type(kind: Any) -> Any:

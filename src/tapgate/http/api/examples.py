@@ -1,16 +1,17 @@
 """OpenAPI examples of requests, path parameters and responses, with consistent IDs and names."""
 
 import re
-from types import NoneType
-from typing import Annotated, Any, Final, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 import msgspec
 
 from tapgate import VERSION
-from tapgate.http.checks import get_rule_and_type, is_struct
-from tapgate.http.json_schema import get_struct, iter_rules, iter_union_members
+from tapgate.http.checks import get_rule_and_type, is_enum, is_struct
+from tapgate.http.json_schema import find_text_type, get_struct, iter_rules, iter_union_members
 from tapgate_client import ids, money
 from tapgate_client.schemas.fields import IdempotencyKeyRule, TextRule
+from tapgate_client.schemas.values import Example
 
 _EXAMPLE_ID: Final = 1 << 58
 #: Example of text about which nothing is known.
@@ -98,9 +99,7 @@ _PATH_EXAMPLES: Final = {
 
 
 _AMOUNT_PATTERN: Final = re.compile(r"[0-9]+\.[0-9]{2}")
-_CREATED_AT: Final = "2026-01-31T09:15:00.000Z"
 _LATER_AT: Final = "2026-01-31T12:00:00.000Z"
-_HASH: Final = "9f86d081" * 8
 _SECRET: Final = "returned only once"  # noqa: S105 - an example
 
 #: Fields that are null in examples if they are nullable.
@@ -127,13 +126,9 @@ _EXAMPLES_BY_NAME: Final[dict[str, Any]] = {
     "assignee": ids.encode(ids.ADMIN, _EXAMPLE_ID),
     "assignee_name": "Ada Cole",
     "as_of": _LATER_AT,
-    "available": "1250.00",
     "balance": "1250.00",
     "card_serial": "TAP-000001",
     "channel": "pos",
-    "clearing": "0.00",
-    "closing_balance": "1250.00",
-    "commission_earned": "5.00",
     "credit": "0.00",
     "date": "2026-01-31",
     "date_of_birth": "1990-01-31",
@@ -141,127 +136,51 @@ _EXAMPLES_BY_NAME: Final[dict[str, Any]] = {
     "changes": {"status": ["ACTIVE", "BLOCKED"]},
     "actor": {"type": "admin", "id": ids.encode(ids.ADMIN, _EXAMPLE_ID), "name": "Ada Cole"},
     "email": "aminata@example.com",
-    "expires_in": 900,
     "fee_amount": "5.00",
     "fee_refunded": "1.00",
     "fees": "5.00",
     "from": "2026-01-01",
     "to": "2026-01-31",
-    "hash": _HASH,
     "held": "0.00",
     "hmac_secret": _SECRET,
     "holder_name": "Aminata Kamara",
     "ip": "203.0.113.7",
-    "key": _SECRET,
     "language": "en",
-    "mac_address": "04:A2:24:5B:6C:80:90",
     "metadata": {"order": "A-17"},
     "phone_number": "+23276123456",
-    "prefix": "svc_live_aB3k",
-    "previous_hash": _HASH,
-    "refunded_amount": "0.00",
     "request_id": IdempotencyKeyRule.example,
-    "secret": _SECRET,
     "serial": "TAP-000001",
-    "service": "tapgate",
     "template": "verification_code",
     "timezone": "Africa/Freetown",
     "token": _SECRET,
     "total": "505.00",
-    "total_debits": "500.00",
     "version": VERSION,
-    "webhook_secret": _SECRET,
 }
 
-#: Examples by struct and field, for names whose meaning depends on the struct.
+#: Examples by struct and field, for names whose text_type depends on the struct.
 _EXAMPLES_BY_FIELD: Final[dict[str, Any]] = {
     **dict.fromkeys(
         (f"TimelineItem.{name}" for name in ("channel", "input", "replies")), None
     ),  # of chat turns; the example is a transaction
-    "AccountRuleRecord.proof_required_above": "10000.00",
-    "JournalRow.description": "Card payment",
-    "KeysetRecord.kcv": "66E94BFDE4FB",
-    "KeysetRecord.name": "Card bureau",
-    "KeysetRecord.version": 1,
-    "KindBalance.credit": "1250.00",
-    "KindBalance.debit": "0.00",
-    "TrialBalanceRow.credit": "1250.00",
-    "TrialBalanceRow.debit": "0.00",
-    "TrialBalanceTotals.credit": "1250.00",
-    "TrialBalanceTotals.debit": "1250.00",
-    "LoggedRequest.caller_name": "Online store",
-    "LoggedRequest.endpoint": "/api/v1/cards/{serial}",
-    "LoggedRequest.method": "GET",
-    "LoggedRequest.path": "/api/v1/cards/TAP-000001",
-    "LoggedRequest.status": 200,
-    "LoggedRequestDetails.caller_name": "Online store",
-    "LoggedRequestDetails.endpoint": "/api/v1/cards/{serial}",
-    "LoggedRequestDetails.method": "GET",
-    "LoggedRequestDetails.path": "/api/v1/cards/TAP-000001",
     "LoggedRequestDetails.query": None,
     "LoggedRequestDetails.request_body": None,
     "LoggedRequestDetails.response_body": {"serial": "TAP-000001", "status": "ACTIVE"},
-    "LoggedRequestDetails.status": 200,
     "Admin.email": "ada@example.com",
     "Admin.name": "Ada Cole",
-    "CardKeys.k0": _SECRET,
-    "CardKeys.k1": _SECRET,
-    "CardKeys.k2": _SECRET,
-    "CardKeys.k3": _SECRET,
-    "CardKeys.k4": _SECRET,
-    "CardRecord.authenticity": "sun",
     "CardRecord.daily_limit": None,
-    "CardRecord.last_counter": 61,
     "CardRecord.spent_today": None,
-    "CardRecord.status": "ACTIVE",
-    "CardTapRecord.at": _CREATED_AT,
-    "CardTapRecord.counter": 61,
-    "DisclosedCard.authenticity": "sun",
     "DisclosedCard.daily_limit": None,
-    "DisclosedCard.last_counter": 61,
     "DisclosedCard.spent_today": None,
-    "DisclosedCard.status": "LOST",
-    "DisclosedCard.status_reason": "lost",
-    "DisclosedSubscriber.status": "BLOCKED",
-    "DisclosedSubscriber.status_reason": "Requested by the customer",
-    "StatementHolder.name": "Aminata Kamara",
     "Me.email": "ada@example.com",
     "Me.name": "Ada Cole",
-    "Overview.from": "2026-01-31T00:00:00.000Z",
-    "Overview.to": _LATER_AT,
-    "PartyRecord.name": "Aminata Kamara",
-    "QuoteLimits.daily_remaining": "4500.00",
-    "QuoteLimits.monthly_remaining": "24500.00",
-    "QuoteLimits.transaction": "2000.00",
-    "Personalization.ndef_url_template": (
-        f"https://pay.example/t?picc_data={'0' * 32}&cmac={'0' * 16}"
-    ),
-    "Personalization.uid": "04A2245B6C8090",
-    "RuleRecord.name": "Large payments",
-    "RuleRecord.threshold": "500.00",
     "NewSupportMessage.message_id": "chat:7251",
-    "SdmOffsets.mac_input_offset": 69,
-    "SdmOffsets.mac_offset": 69,
-    "SdmOffsets.picc_data_offset": 31,
-    "SupportMessageRecord.at": _CREATED_AT,
-    "SupportMessageRecord.from": "customer",
-    "SupportRequestEvent.id": ids.encode(ids.SUPPORT_REQUEST, _EXAMPLE_ID),
-    "TerminalRecord.name": "Till 1",
     "TransactionRecord.memo": None,
     "TransactionRecord.to": {
         "type": "processor",
         "id": ids.encode(ids.PROCESSOR, _EXAMPLE_ID),
         "name": "Kamara Stores",
     },
-    "TransactionRecord.type": "pos_payment",
 }
-#: Text fields without a rule that contain an amount.
-_AMOUNT_FIELDS: Final = frozenset(
-    {
-        "used", "remaining", "max_transaction", "per_transaction", "wallets", "agent_floats",
-        "agent_commissions", "settlements", "under_review", "total_credits",
-    }
-)  # fmt: skip
 _TRUE_FIELDS: Final = ("allowed", "healthy", "holds", "is_active", "valid", "verified")
 
 
@@ -291,11 +210,12 @@ def get_path_example(path: str, name: str) -> str:
 
 
 def _get_declared_example(kind: Any) -> Any:
-    """Return the first example in a type's `msgspec.Meta(examples=[...])`, or None."""
+    """Return the example that a field declares with `Example`, or None."""
     if get_origin(kind) is Annotated:
         notes = get_args(kind)[1:]
-        metas = [note for note in notes if isinstance(note, msgspec.Meta) and note.examples]
-        return metas[0].examples[0] if metas and metas[0].examples else None
+        return next((note.value for note in notes if isinstance(note, Example)), None)
+    if get_origin(kind) not in (Union, UnionType):
+        return None
     choices = [_get_declared_example(choice) for choice in get_args(kind)]
     return next((choice for choice in choices if choice is not None), None)
 
@@ -317,22 +237,31 @@ def build_response_example(kind: Any, owner: str = "", name: str = "") -> Any:
     """Return an example of a response type, or of the field `name` of the struct `owner`."""
     if f"{owner}.{name}" in _EXAMPLES_BY_FIELD:
         return _EXAMPLES_BY_FIELD[f"{owner}.{name}"]
-    if name in _NULL_FIELDS and NoneType in get_args(kind):
+    declared = _get_declared_example(kind)
+    if declared is None and name in _NULL_FIELDS and NoneType in get_args(kind):
         return None
     bare = next(iter_union_members(kind))
     if get_origin(bare) is Annotated:
         bare = get_args(bare)[0]
     origin = get_origin(bare) or bare
-    example = _EXAMPLES_BY_NAME.get(name) or _find_id_example(owner, name)
-    if isinstance(origin, type) and isinstance(example, origin):
+    example = declared or _EXAMPLES_BY_NAME.get(name) or _find_id_example(owner, name)
+    if isinstance(origin, type) and isinstance(example, str if is_enum(origin) else origin):
         return _format_amount(owner, example)
     struct = get_struct(bare)
     if struct is not None:
         return _build_object(bare, struct.__name__)
     if origin is list:
         return [build_response_example(get_args(bare)[0], owner, name)]
-    rule = next(iter_rules(kind), None)
-    return rule.example if rule is not None else _format_amount(owner, _build_default(bare, name))
+    return _build_scalar(kind, bare, owner, name)
+
+
+def _build_scalar(kind: Any, bare: Any, owner: str, name: str) -> Any:
+    rule, text_type = next(iter_rules(kind), None), find_text_type(kind)
+    if rule is not None:
+        return rule.example
+    if text_type is not None and text_type.example is not None:
+        return _format_amount(owner, text_type.example)
+    return _build_default(bare, name)
 
 
 def _build_object(kind: Any, owner: str) -> dict[str, Any]:
@@ -367,8 +296,4 @@ def _build_default(kind: Any, name: str) -> Any:
         return kind(1)
     if kind is not str:
         return {}
-    if name.endswith(("_at", "_until", "start")):
-        return _CREATED_AT
-    if name.endswith(("balance", "amount", "limit")) or name in _AMOUNT_FIELDS:
-        return "500.00"
     return _get_text_example(name) or GENERIC_TEXT

@@ -1,12 +1,14 @@
 """Requests and responses of an admin's own account."""
 
+from typing import Annotated
+
 import msgspec
 
 from tapgate_client.schemas.admin import Otp
 from tapgate_client.schemas.common import Redacted, build_missing_field_error
 from tapgate_client.schemas.fields import Password
 from tapgate_client.schemas.passkeys import AssertedCredential
-from tapgate_client.schemas.values import Id, Time
+from tapgate_client.schemas.values import Example, Id, Time
 
 
 class TotpEnrollment(msgspec.Struct, kw_only=True):
@@ -20,7 +22,7 @@ class TotpCode(msgspec.Struct, kw_only=True):
 class TotpSecret(Redacted, msgspec.Struct, frozen=True, kw_only=True):
     """A new secret for an authenticator app, which must be confirmed with a code."""
 
-    secret: str
+    secret: Annotated[str, Example("returned only once")]
     otpauth_url: str
     qr: str
 

@@ -25,7 +25,7 @@ from tapgate_client.schemas.fields import (
 )
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.passkeys import AssertedCredential
-from tapgate_client.schemas.values import EmailAddress, Id, Time, Url
+from tapgate_client.schemas.values import EmailAddress, Example, Id, Time, Url
 
 _MAX_RATE_LIMIT: Final = 1_000_000
 _MAX_NETWORKS: Final = 100
@@ -85,7 +85,7 @@ class Tokens(Redacted, msgspec.Struct, frozen=True, kw_only=True):
 
     token: str
     refresh_token: str
-    expires_in: int
+    expires_in: Annotated[int, Example(900)]
     #: True if the tokens can only be used to enroll a second factor; absent otherwise.
     enroll_only: bool | msgspec.UnsetType = msgspec.UNSET
 
@@ -253,7 +253,7 @@ class ApiKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: Id
     name: str
     scopes: list[Scope]
-    prefix: str
+    prefix: Annotated[str, Example("svc_live_aB3k")]
     rate_limit: int | None
     burst: int | None
     allowed_ips: list[str] | None
@@ -278,7 +278,7 @@ class ScarceApprovers(msgspec.Struct, frozen=True, kw_only=True):
     operation: str
     roles: list[str]
     approvers: int
-    available: int
+    available: Annotated[int, Example("1250.00")]
 
 
 class Offboarding(msgspec.Struct, frozen=True, kw_only=True):
@@ -296,4 +296,4 @@ class ApiKeyFilters(PageQuery, kw_only=True):
 class ApiKeyWithSecret(Redacted, ApiKeyRecord, frozen=True, kw_only=True):
     """API key record that includes the key itself, returned only on creation and rotation."""
 
-    key: str
+    key: Annotated[str, Example("returned only once")]

@@ -24,7 +24,15 @@ from tapgate_client.schemas.fields import (
 from tapgate_client.schemas.pagination import NamedPageQuery
 from tapgate_client.schemas.subscribers import PhoneQueryRule
 from tapgate_client.schemas.transactions import CustomerMoneyRequest, MoneyRequest, Receipt
-from tapgate_client.schemas.values import EmailAddress, Id, Money, Time, Word
+from tapgate_client.schemas.values import (
+    BalanceAmount,
+    EmailAddress,
+    Example,
+    Id,
+    Money,
+    Time,
+    Word,
+)
 
 
 class AgentType(StrEnum):
@@ -55,8 +63,8 @@ class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
     commission_tier: int
     status: AgentStatus
     account_id: Id
-    float_balance: str
-    commission_balance: str
+    float_balance: BalanceAmount
+    commission_balance: BalanceAmount
     currency: Word
     created_at: Time
     updated_at: Time
@@ -64,8 +72,8 @@ class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 class AgentBalance(msgspec.Struct, frozen=True, kw_only=True):
     agent_id: Id
-    float_balance: str
-    commission_balance: str
+    float_balance: BalanceAmount
+    commission_balance: BalanceAmount
     currency: Word
 
 
@@ -154,7 +162,7 @@ class CommissionPayout(MoneyRequest, kw_only=True):
 
 class FundingReceipt(Receipt, kw_only=True):
     amount: Money
-    new_balance: str
+    new_balance: BalanceAmount
 
 
 class CashReceipt(Receipt, kw_only=True):
@@ -165,17 +173,17 @@ class CashReceipt(Receipt, kw_only=True):
     """
 
     amount: Money
-    agent_balance: str
-    subscriber_balance: str | None
-    commission_earned: Money
+    agent_balance: BalanceAmount
+    subscriber_balance: BalanceAmount | None
+    commission_earned: Annotated[Money, Example("5.00")]
 
 
 class FloatTransferReceipt(Receipt, kw_only=True):
     amount: Money
-    from_balance: str
-    to_balance: str
+    from_balance: BalanceAmount
+    to_balance: BalanceAmount
 
 
 class PayoutReceipt(Receipt, kw_only=True):
     amount: Money
-    float_balance: str
+    float_balance: BalanceAmount

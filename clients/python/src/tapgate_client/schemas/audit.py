@@ -1,13 +1,15 @@
 """Requests and responses of the audit log."""
 
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from tapgate_client.schemas.pagination import Page, PageQuery
 from tapgate_client.schemas.periods import PeriodBound
-from tapgate_client.schemas.values import Id, Time, Word
+from tapgate_client.schemas.values import Example, Id, Time, Word
+
+_Hash = Annotated[str, Example("9f86d081" * 8)]
 
 
 class AuditResult(StrEnum):
@@ -31,8 +33,8 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     changes: dict[str, Any]
     ip: str | None
     request_id: Id | None
-    previous_hash: str | None
-    hash: str | None
+    previous_hash: _Hash | None
+    hash: _Hash | None
 
 
 class NamedRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from tapgate_client.schemas.fields import (
     Reference,
     Rule,
 )
-from tapgate_client.schemas.values import Id, Time, Word
+from tapgate_client.schemas.values import Example, Id, Time, Word
 
 _PICC_DATA_DIGITS: Final = 32
 _CMAC_DIGITS: Final = 16
@@ -154,9 +154,9 @@ class KeysetRecord(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     id: Id
-    name: str
-    version: int
-    kcv: str
+    name: Annotated[str, Example("Card bureau")]
+    version: Annotated[int, Example(1)]
+    kcv: Annotated[str, Example("66E94BFDE4FB")]
     status: KeysetStatus
     cards: int
     created_at: Time
@@ -175,28 +175,33 @@ class NewPersonalization(msgspec.Struct, kw_only=True):
 class CardKeys(Redacted, msgspec.Struct, frozen=True, kw_only=True):
     """Keys of a card's chip, as hex digits: `k1` is the file read key, `k2` the meta read key."""
 
-    k0: str
-    k1: str
-    k2: str
-    k3: str
-    k4: str
+    k0: Annotated[str, Example("returned only once")]
+    k1: Annotated[str, Example("returned only once")]
+    k2: Annotated[str, Example("returned only once")]
+    k3: Annotated[str, Example("returned only once")]
+    k4: Annotated[str, Example("returned only once")]
 
 
 class SdmOffsets(msgspec.Struct, frozen=True, kw_only=True):
     """Positions in bytes from the start of the NDEF file, for the chip's file settings."""
 
-    picc_data_offset: int
-    mac_offset: int
-    mac_input_offset: int
+    picc_data_offset: Annotated[int, Example(31)]
+    mac_offset: Annotated[int, Example(69)]
+    mac_input_offset: Annotated[int, Example(69)]
 
 
 class Personalization(msgspec.Struct, frozen=True, kw_only=True):
     """What an encoder writes to a card's chip. No other response contains the keys."""
 
-    uid: str
+    uid: Annotated[str, Example("04A2245B6C8090")]
     key_version: int
     keys: CardKeys
-    ndef_url_template: str
+    ndef_url_template: Annotated[
+        str,
+        Example(
+            "https://pay.example/t?picc_data=00000000000000000000000000000000&cmac=0000000000000000"
+        ),
+    ]
     sdm: SdmOffsets
 
 
@@ -207,8 +212,8 @@ class PersonalizationConfirmation(msgspec.Struct, kw_only=True):
 class CardTapRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Proof that was accepted or rejected. `counter` is null if it could not be decrypted."""
 
-    at: Word
-    counter: int | None
+    at: Annotated[Word, Example("2026-01-31T09:15:00.000Z")]
+    counter: Annotated[int, Example(61)] | None
     terminal_id: Id | None
     terminal_name: str | None
     result: CardTapResult

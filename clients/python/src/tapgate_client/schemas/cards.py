@@ -19,7 +19,7 @@ from tapgate_client.schemas.fields import (
     Text,
 )
 from tapgate_client.schemas.pagination import PageQuery
-from tapgate_client.schemas.values import Id, Money, Time, Word
+from tapgate_client.schemas.values import Example, Id, Money, Time, Word
 
 
 class CardStatus(StrEnum):
@@ -50,9 +50,9 @@ class CardRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Card as returned by the API. All fields are present; those without a value are null."""
 
     serial: Word
-    mac_address: str | None
+    mac_address: Annotated[str, Example("04:A2:24:5B:6C:80:90")] | None
     type: CardType | None
-    status: CardStatus
+    status: Annotated[CardStatus, Example("ACTIVE")]
     status_reason: str | None
     subscriber_id: Id | None
     holder_name: str | None
@@ -61,9 +61,9 @@ class CardRecord(msgspec.Struct, frozen=True, kw_only=True):
     daily_limit: Money | None
     spent_today: str | None
     currency: Word
-    authenticity: CardAuthenticity
+    authenticity: Annotated[CardAuthenticity, Example("sun")]
     keyset_id: Id | None
-    last_counter: int | None
+    last_counter: Annotated[int, Example(61)] | None
     expires_at: Time | None
     linked_at: Time | None
     created_at: Time
@@ -78,10 +78,12 @@ class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     serial: Word
-    mac_address: str | msgspec.UnsetType | None = msgspec.UNSET
+    mac_address: Annotated[str, Example("04:A2:24:5B:6C:80:90")] | msgspec.UnsetType | None = (
+        msgspec.UNSET
+    )
     type: CardType | msgspec.UnsetType | None = msgspec.UNSET
-    status: CardStatus
-    status_reason: str | None
+    status: Annotated[CardStatus, Example("LOST")]
+    status_reason: Annotated[str, Example("lost")] | None
     subscriber_id: Id | None
     restricted: bool | msgspec.UnsetType = msgspec.UNSET
     holder_name: str | msgspec.UnsetType | None = msgspec.UNSET
@@ -90,9 +92,9 @@ class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
     daily_limit: Money | msgspec.UnsetType | None = msgspec.UNSET
     spent_today: str | msgspec.UnsetType | None = msgspec.UNSET
     currency: Word | msgspec.UnsetType = msgspec.UNSET
-    authenticity: CardAuthenticity | msgspec.UnsetType = msgspec.UNSET
+    authenticity: Annotated[CardAuthenticity, Example("sun")] | msgspec.UnsetType = msgspec.UNSET
     keyset_id: Id | msgspec.UnsetType | None = msgspec.UNSET
-    last_counter: int | msgspec.UnsetType | None = msgspec.UNSET
+    last_counter: Annotated[int, Example(61)] | msgspec.UnsetType | None = msgspec.UNSET
     expires_at: Time | msgspec.UnsetType | None = msgspec.UNSET
     linked_at: Time | msgspec.UnsetType | None = msgspec.UNSET
     created_at: Time | msgspec.UnsetType = msgspec.UNSET

@@ -28,7 +28,7 @@ from tapgate_client.schemas.fields import (
 )
 from tapgate_client.schemas.pagination import OrderedPageQuery
 from tapgate_client.schemas.transactions import TransactionType
-from tapgate_client.schemas.values import Id, Money, Time, Word
+from tapgate_client.schemas.values import Example, Id, Money, Time, Word
 
 #: Upper bound of every rule's window.
 MAX_WINDOW_SECONDS: Final = 366 * 86_400
@@ -172,11 +172,11 @@ WindowSeconds = Annotated[int, IntegerRange(1, MAX_WINDOW_SECONDS)]
 
 class RuleRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: Id
-    name: str
+    name: Annotated[str, Example("Large payments")]
     type: RuleType
     subject: RuleSubject
     transaction_types: list[TransactionType]
-    threshold: str | int
+    threshold: Annotated[str, Example("500.00")] | int
     currency: Word | None
     window_seconds: int | None
     action: RuleAction
@@ -254,7 +254,7 @@ class AccountRuleRecord(msgspec.Struct, frozen=True, kw_only=True):
     daily_limit: Money
     monthly_limit: Money
     no_pin_limit: Money
-    proof_required_above: Money | None
+    proof_required_above: Annotated[Money, Example("10000.00")] | None
     requirements: list[str]
 
 

@@ -9,7 +9,7 @@ import msgspec
 from tapgate_client.schemas.fields import IntegerRange, InvalidValueError, ListLength, Rule
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.periods import Day, PeriodBound
-from tapgate_client.schemas.values import CalendarDate, Id, Time, Word
+from tapgate_client.schemas.values import BalanceAmount, CalendarDate, Example, Id, Time, Word
 
 #: Maximum number of transactions in one journal file.
 MAX_JOURNAL_TRANSACTIONS: Final = 20_000
@@ -112,9 +112,9 @@ class KindBalance(msgspec.Struct, kw_only=True):
     account_id: Id | None
     accounts: int
     normal_side: NormalSide
-    debit: str
-    credit: str
-    balance: str
+    debit: Annotated[str, Example("0.00")]
+    credit: Annotated[str, Example("1250.00")]
+    balance: BalanceAmount
     currency: Word
 
 
@@ -129,13 +129,13 @@ class TrialBalanceQuery(msgspec.Struct, kw_only=True):
 class TrialBalanceRow(msgspec.Struct, kw_only=True):
     gl_code: GlCodeField
     name: GlName
-    debit: str
-    credit: str
+    debit: Annotated[str, Example("0.00")]
+    credit: Annotated[str, Example("1250.00")]
 
 
 class TrialBalanceTotals(msgspec.Struct, kw_only=True):
-    debit: str
-    credit: str
+    debit: Annotated[str, Example("1250.00")]
+    credit: Annotated[str, Example("1250.00")]
 
 
 class TrialBalance(msgspec.Struct, kw_only=True):
@@ -169,5 +169,5 @@ class JournalRow(msgspec.Struct, frozen=True, kw_only=True):
     account_id: Id
     debit: str
     credit: str
-    description: str
+    description: Annotated[str, Example("Card payment")]
     reference: str

@@ -1,8 +1,11 @@
 """Responses of the health endpoints of both services."""
 
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
+
+from tapgate_client.schemas.values import Example
 
 
 class NotReadyReason(StrEnum):
@@ -62,7 +65,7 @@ class WalletCore(msgspec.Struct):
 class Health(msgspec.Struct):
     """Health of the gateway. Older gateways omit the fields after `wallet_core`."""
 
-    service: str
+    service: Annotated[str, Example("tapgate")]
     version: str
     healthy: bool
     wallet_core: WalletCore

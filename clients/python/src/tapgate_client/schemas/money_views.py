@@ -11,7 +11,7 @@ from tapgate_client.schemas.partners import PartnerStatus
 from tapgate_client.schemas.periods import PeriodBound
 from tapgate_client.schemas.processors import ProcessorStatus
 from tapgate_client.schemas.subscribers import PhoneQueryRule
-from tapgate_client.schemas.values import CalendarDate, Id, Money, Word
+from tapgate_client.schemas.values import BalanceAmount, CalendarDate, Id, Money, Word
 
 
 class ProcessorSummaryQuery(msgspec.Struct, kw_only=True):
@@ -48,7 +48,7 @@ class ProcessorSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     processor_id: Id
     currency: Word
-    balance: str
+    balance: BalanceAmount
     from_: str = msgspec.field(name="from")
     to: str
     totals: ProcessorTotals
@@ -79,7 +79,7 @@ class BalanceTotals(msgspec.Struct, frozen=True, kw_only=True):
     """Number of records in a list, and the sum of their balances. Of agents, the float counts."""
 
     count: int
-    balance: str
+    balance: BalanceAmount
     currency: Word
 
 
@@ -98,7 +98,7 @@ class AgentLiquidity(msgspec.Struct, frozen=True, kw_only=True):
     agent_id: Id
     name: str
     parent_agent_id: Id | None
-    float_balance: str
+    float_balance: BalanceAmount
     daily_outflow: str
     days_of_cover: float | None
 
@@ -111,7 +111,7 @@ class NetworkLiquidity(msgspec.Struct, frozen=True, kw_only=True):
 
     currency: Word
     agents: int
-    float_balance: str
+    float_balance: BalanceAmount
     daily_outflow: str
     #: Agents whose float lasts for less than a day, for less than 3 days and for less than 7 days.
     within_1_day: int

@@ -1,7 +1,7 @@
 """Requests and responses of partners: accounts, signing keys and top-ups."""
 
 from enum import StrEnum
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
 
@@ -20,7 +20,7 @@ from tapgate_client.schemas.fields import (
 )
 from tapgate_client.schemas.pagination import NamedPageQuery
 from tapgate_client.schemas.transactions import CustomerMoneyRequest, MoneyRequest, Receipt
-from tapgate_client.schemas.values import Id, Money, Time, Word
+from tapgate_client.schemas.values import BalanceAmount, Example, Id, Money, Time, Word
 
 
 class PartnerStatus(StrEnum):
@@ -35,8 +35,8 @@ class PartnerRecord(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     status: PartnerStatus
     account_id: Id
-    balance: str
-    overdraft_limit: str
+    balance: BalanceAmount
+    overdraft_limit: BalanceAmount
     currency: Word
     created_at: Time
 
@@ -64,13 +64,13 @@ class PartnerCreated(Redacted, msgspec.Struct, kw_only=True):
     partner: PartnerRecord
     api_key_id: Id
     hmac_secret: str
-    webhook_secret: str
+    webhook_secret: Annotated[str, Example("returned only once")]
 
 
 class PartnerWebhookSecret(Redacted, msgspec.Struct, kw_only=True):
     """Response to rotating a webhook secret. The new secret is returned only here."""
 
-    webhook_secret: str
+    webhook_secret: Annotated[str, Example("returned only once")]
 
 
 class PartnerResponse(SuccessResponse, kw_only=True):
@@ -83,7 +83,7 @@ class PartnerDeposit(MoneyRequest, kw_only=True):
 
 class PartnerDepositReceipt(Receipt, kw_only=True):
     amount: Money
-    new_balance: str
+    new_balance: BalanceAmount
 
 
 class PartnerKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,4 +128,4 @@ class TopUpReceipt(Receipt, kw_only=True):
     """
 
     amount: Money
-    new_balance: str | None
+    new_balance: BalanceAmount | None

@@ -18,7 +18,7 @@ from tapgate_client.schemas.fields import (
     Text,
 )
 from tapgate_client.schemas.transactions import MoneyRequest, Receipt, TransactionStatus
-from tapgate_client.schemas.values import Id, Money, Word
+from tapgate_client.schemas.values import BalanceAmount, Id, Money, Word
 
 PaymentOutcomeStatus = Annotated[
     TransactionStatus,
@@ -56,7 +56,7 @@ class PosPaymentRequest(InAppPaymentRequest, kw_only=True):
 class PaymentReceipt(Receipt, kw_only=True):
     approval_code: str | None
     amount: Money
-    remaining_balance: str
+    remaining_balance: BalanceAmount
     fee_amount: Money
     metadata: dict[str, Any] | None
 
@@ -77,7 +77,7 @@ class PaymentOutcomeRecord(msgspec.Struct, kw_only=True):
     code: ErrorCode | msgspec.UnsetType = msgspec.UNSET
     approval_code: str | msgspec.UnsetType | None = msgspec.UNSET
     amount: Money | msgspec.UnsetType = msgspec.UNSET
-    remaining_balance: str | msgspec.UnsetType = msgspec.UNSET
+    remaining_balance: BalanceAmount | msgspec.UnsetType = msgspec.UNSET
     fee_amount: Money | msgspec.UnsetType = msgspec.UNSET
     metadata: dict[str, Any] | msgspec.UnsetType | None = msgspec.UNSET
 
@@ -123,7 +123,7 @@ class VerifyCardResponse(SuccessResponse, kw_only=True):
 
     is_active: bool
     holder_name: str | None
-    balance: str | msgspec.UnsetType = msgspec.UNSET
+    balance: BalanceAmount | msgspec.UnsetType = msgspec.UNSET
 
 
 class LookupCardRequest(msgspec.Struct, kw_only=True):

@@ -1,6 +1,7 @@
 """Requests and responses of processors, their terminals and their signing keys."""
 
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
 
@@ -17,7 +18,15 @@ from tapgate_client.schemas.fields import (
 )
 from tapgate_client.schemas.pagination import NamedPageQuery
 from tapgate_client.schemas.transactions import MoneyRequest, Receipt
-from tapgate_client.schemas.values import EmailAddress, Id, Money, Time, Word
+from tapgate_client.schemas.values import (
+    BalanceAmount,
+    EmailAddress,
+    Example,
+    Id,
+    Money,
+    Time,
+    Word,
+)
 
 
 class ProcessorStatus(StrEnum):
@@ -40,7 +49,7 @@ class ProcessorRecord(msgspec.Struct, frozen=True, kw_only=True):
     status: ProcessorStatus
     suspend_reason: str | None
     account_id: Id
-    balance: str
+    balance: BalanceAmount
     currency: Word
     created_at: Time
     updated_at: Time
@@ -79,7 +88,7 @@ class ProcessorTransfer(MoneyRequest, kw_only=True):
 
 class ProcessorTransferReceipt(Receipt, kw_only=True):
     amount: Money
-    processor_balance: str
+    processor_balance: BalanceAmount
 
 
 class TerminalRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +96,7 @@ class TerminalRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     id: Id
     processor_id: Id
-    name: str
+    name: Annotated[str, Example("Till 1")]
     status: TerminalStatus
     api_key_id: Id | None
     last_seen_at: Time | None

@@ -1,11 +1,12 @@
 """Requests and responses of the overview and of ledger verification."""
 
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
 
 from tapgate_client.schemas.transactions import MoneyFlow, TransactionType
-from tapgate_client.schemas.values import Id, Money, Time, Word
+from tapgate_client.schemas.values import BalanceAmount, Example, Id, Money, Time, Word
 
 
 class OverviewPeriod(StrEnum):
@@ -90,12 +91,14 @@ class AgentCounts(msgspec.Struct, kw_only=True):
 class PlatformBalances(msgspec.Struct, kw_only=True):
     """Balances by kind of account, from one database snapshot."""
 
-    wallets: str
-    agent_floats: str
-    agent_commissions: str
-    settlements: str
-    clearing: str
-    under_review: str  # held funds, which are included in the balances of the payers' accounts
+    wallets: BalanceAmount
+    agent_floats: BalanceAmount
+    agent_commissions: BalanceAmount
+    settlements: BalanceAmount
+    clearing: Annotated[str, Example("0.00")]
+    under_review: (
+        BalanceAmount  # held funds, which are included in the balances of the payers' accounts
+    )
 
 
 class PlatformSnapshot(msgspec.Struct, kw_only=True):
@@ -167,8 +170,8 @@ class Overview(msgspec.Struct, kw_only=True):
     currency: Word
     timezone: str
     period: OverviewPeriod
-    from_: str = msgspec.field(name="from")
-    to: str
+    from_: Annotated[str, Example("2026-01-31T00:00:00.000Z")] = msgspec.field(name="from")
+    to: Annotated[str, Example("2026-01-31T12:00:00.000Z")]
     totals: Totals
     previous: PreviousPeriod
     buckets: list[Bucket]

@@ -9,7 +9,7 @@ from tapgate_client import ids
 from tapgate_client.schemas.fields import IdRule, IntegerRange, Reference, Text
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.periods import PeriodBound
-from tapgate_client.schemas.values import Id, Time, Word
+from tapgate_client.schemas.values import Example, Id, Time, Word
 
 
 class RequestResult(StrEnum):
@@ -39,11 +39,11 @@ class LoggedRequest(msgspec.Struct, frozen=True, kw_only=True):
     created_at: Time
     api_key_id: Id
     caller_type: LoggedCaller
-    caller_name: str
-    method: str
-    endpoint: str
-    path: str
-    status: int
+    caller_name: Annotated[str, Example("Online store")]
+    method: Annotated[str, Example("GET")]
+    endpoint: Annotated[str, Example("/api/v1/cards/{serial}")]
+    path: Annotated[str, Example("/api/v1/cards/TAP-000001")]
+    status: Annotated[int, Example(200)]
     error_code: Word | None
     duration_ms: float
     request_id: Id

@@ -24,7 +24,16 @@ from tapgate_client.schemas.fields import (
     TextRule,
 )
 from tapgate_client.schemas.pagination import NamedPageQuery, PageQuery
-from tapgate_client.schemas.values import BirthDay, EmailAddress, Id, Money, Time, Word
+from tapgate_client.schemas.values import (
+    BalanceAmount,
+    BirthDay,
+    EmailAddress,
+    Example,
+    Id,
+    Money,
+    Time,
+    Word,
+)
 
 
 class SubscriberStatus(StrEnum):
@@ -104,7 +113,7 @@ class SubscriberRecord(msgspec.Struct, frozen=True, kw_only=True):
     status: SubscriberStatus
     status_reason: str | None
     account_id: Id
-    balance: str
+    balance: BalanceAmount
     currency: Word
     cards_count: int
     max_child_cards: int | None
@@ -135,10 +144,10 @@ class DisclosedSubscriber(msgspec.Struct, frozen=True, kw_only=True):
     kyc_status: KycStatus | msgspec.UnsetType = msgspec.UNSET
     kyc_pending_since: str | msgspec.UnsetType | None = msgspec.UNSET
     restricted: bool
-    status: SubscriberStatus
-    status_reason: str | None
+    status: Annotated[SubscriberStatus, Example("BLOCKED")]
+    status_reason: Annotated[str, Example("Requested by the customer")] | None
     account_id: Id | msgspec.UnsetType = msgspec.UNSET
-    balance: str | msgspec.UnsetType = msgspec.UNSET
+    balance: BalanceAmount | msgspec.UnsetType = msgspec.UNSET
     currency: Word | msgspec.UnsetType = msgspec.UNSET
     cards_count: int | msgspec.UnsetType = msgspec.UNSET
     max_child_cards: int | msgspec.UnsetType | None = msgspec.UNSET
@@ -198,7 +207,7 @@ class LimitUsage(msgspec.Struct, frozen=True, kw_only=True):
     """Usage of a daily or monthly limit. `remaining` is zero if `used` exceeds the limit."""
 
     limit: Money
-    used: str
+    used: BalanceAmount
     remaining: Money
     resets_at: Time
 

@@ -10,7 +10,7 @@ from tapgate_client.schemas.assignees import AssigneeFilter
 from tapgate_client.schemas.common import Redacted
 from tapgate_client.schemas.fields import IdRule, Phone, TextRule
 from tapgate_client.schemas.pagination import OrderedPageQuery
-from tapgate_client.schemas.values import Id, Time, Word
+from tapgate_client.schemas.values import Example, Id, Time, Word
 
 #: Longest text of a customer: that of a chat message.
 MAX_CUSTOMER_TEXT_LENGTH: Final = 4096
@@ -59,9 +59,9 @@ class SupportRequestFilters(OrderedPageQuery, kw_only=True):
 
 
 class SupportMessageRecord(Redacted, msgspec.Struct, frozen=True, kw_only=True):
-    from_: SupportSender = msgspec.field(name="from")
+    from_: Annotated[SupportSender, Example("customer")] = msgspec.field(name="from")
     text: str
-    at: Word
+    at: Annotated[Word, Example("2026-01-31T09:15:00.000Z")]
 
 
 class SupportRequestEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ class SupportRequestEvent(msgspec.Struct, frozen=True, kw_only=True):
     For a restricted subscriber, `phone_number` is null and `masked` is true.
     """
 
-    id: Id
+    id: Annotated[Id, Example("req_0800000000000")]
     subscriber_id: Id | None
     phone_number: str | None
     status: SupportRequestStatus

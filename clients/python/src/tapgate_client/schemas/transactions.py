@@ -22,7 +22,7 @@ from tapgate_client.schemas.fields import (
 )
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.periods import PeriodBound
-from tapgate_client.schemas.values import Id, Money, Time, Word
+from tapgate_client.schemas.values import Example, Id, Money, Time, Word
 
 #: Maximum number of transactions in one exported file.
 MAX_EXPORT_ROWS: Final = 50_000
@@ -230,7 +230,7 @@ class PartyRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     type: PartyType
     id: Id
-    name: str | msgspec.UnsetType | None = msgspec.UNSET
+    name: Annotated[str, Example("Aminata Kamara")] | msgspec.UnsetType | None = msgspec.UNSET
     card_serial: Word | msgspec.UnsetType | None = msgspec.UNSET
 
 
@@ -250,7 +250,7 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     id: Id
-    type: TransactionType
+    type: Annotated[TransactionType, Example("pos_payment")]
     status: TransactionStatus
     amount: Money
     fee_amount: Money
@@ -269,7 +269,7 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     transaction_ref: Word | None
     approval_code: str | None
     original_transaction_id: Id | None
-    refunded_amount: Money
+    refunded_amount: Annotated[Money, Example("0.00")]
     request_id: Id | None
     approval_id: Id | None
     failure_code: Word | None

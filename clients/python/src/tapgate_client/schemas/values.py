@@ -1,4 +1,4 @@
-"""Types of response fields whose text has a known meaning.
+"""Types of text in response fields.
 
 A type says what the field contains: its example, its JSON Schema format, and whether the request
 log keeps it. A field of type `str` has none of these: it is free text, and the request log masks
@@ -10,8 +10,8 @@ from typing import Annotated, Final
 from tapgate_client.schemas.fields import LogForm
 
 
-class Meaning:
-    """Meaning of the text in a response field."""
+class TextType:
+    """Example, JSON Schema format and log form of a response field."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class Meaning:
         self.log_form = log_form
 
 
-_WORD: Final = Meaning(log_form=LogForm.WORD)
+_WORD: Final = TextType(log_form=LogForm.WORD)
 
 #: ID of a record. Examples have the prefix of the record.
 Id = Annotated[str, _WORD]
@@ -34,13 +34,22 @@ Word = Annotated[str, _WORD]
 #: RFC 3339, UTC.
 Time = Annotated[
     str,
-    Meaning(example="2026-01-31T09:15:00.000Z", json_format="date-time", log_form=LogForm.WORD),
+    TextType(example="2026-01-31T09:15:00.000Z", json_format="date-time", log_form=LogForm.WORD),
 ]
 CalendarDate = Annotated[
-    str, Meaning(example="2026-01-31", json_format="date", log_form=LogForm.WORD)
+    str, TextType(example="2026-01-31", json_format="date", log_form=LogForm.WORD)
 ]
-#: Decimal amount in major units. Balances are personal, so they have the type `str`.
-Money = Annotated[str, Meaning(example="500.00", log_form=LogForm.NUMBER)]
-EmailAddress = Annotated[str, Meaning(example="aminata@example.com", json_format="email")]
-Url = Annotated[str, Meaning(example="https://shop.example/tapgate", json_format="uri")]
-BirthDay = Annotated[str, Meaning(example="1990-01-31", json_format="date")]
+#: Decimal amount in major units.
+Money = Annotated[str, TextType(example="500.00", log_form=LogForm.NUMBER)]
+#: Amount that is not logged, because it says how much money someone has.
+BalanceAmount = Annotated[str, TextType(example="500.00")]
+EmailAddress = Annotated[str, TextType(example="aminata@example.com", json_format="email")]
+Url = Annotated[str, TextType(example="https://shop.example/tapgate", json_format="uri")]
+BirthDay = Annotated[str, TextType(example="1990-01-31", json_format="date")]
+
+
+class Example:
+    """Example of one field: `kcv: Annotated[str, Example("66E94BFDE4FB")]`."""
+
+    def __init__(self, value: str | int) -> None:
+        self.value = value

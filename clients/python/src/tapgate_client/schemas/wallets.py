@@ -24,7 +24,16 @@ from tapgate_client.schemas.transactions import (
     Receipt,
     TransactionType,
 )
-from tapgate_client.schemas.values import CalendarDate, Id, Meaning, Money, Time, Word
+from tapgate_client.schemas.values import (
+    BalanceAmount,
+    CalendarDate,
+    Example,
+    Id,
+    Money,
+    TextType,
+    Time,
+    Word,
+)
 
 #: Type of the statement entry for a fee; all other entries have the type of their transaction.
 STATEMENT_FEE_TYPE: Final = "fee"
@@ -53,8 +62,8 @@ class Balance(msgspec.Struct, kw_only=True):
 
     user_id: Id
     account_id: Id
-    balance: str
-    available: str
+    balance: BalanceAmount
+    available: Annotated[str, Example("1250.00")]
     held: str
     currency: Word
     as_of: Time
@@ -82,9 +91,9 @@ class QuoteRequest(msgspec.Struct, kw_only=True):
 class QuoteLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What the sender may spend: per transaction, and what is left today and this month."""
 
-    transaction: str
-    daily_remaining: Money
-    monthly_remaining: Money
+    transaction: Annotated[str, Example("2000.00")]
+    daily_remaining: Annotated[Money, Example("4500.00")]
+    monthly_remaining: Annotated[Money, Example("24500.00")]
 
 
 class Quote(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,7 +152,7 @@ class Recipient(msgspec.Struct, kw_only=True):
 class P2pReceipt(Receipt, kw_only=True):
     amount: Money
     fee_amount: Money
-    sender_new_balance: str
+    sender_new_balance: BalanceAmount
     recipient: Recipient
 
 
@@ -159,8 +168,8 @@ class TransferReceipt(Receipt, kw_only=True):
     """Receipt of a transfer. The balance of a platform account is null."""
 
     amount: Money
-    from_balance: str | None
-    to_balance: str | None
+    from_balance: BalanceAmount | None
+    to_balance: BalanceAmount | None
 
 
 class StatementRequest(msgspec.Struct, kw_only=True):
@@ -173,7 +182,7 @@ class StatementRequest(msgspec.Struct, kw_only=True):
 
 class StatementHolder(msgspec.Struct, kw_only=True):
     id: Id
-    name: str
+    name: Annotated[str, Example("Aminata Kamara")]
 
 
 class StatementPeriod(msgspec.Struct, kw_only=True):
@@ -194,7 +203,7 @@ class EntryRecord(msgspec.Struct, kw_only=True):
     description: str
     debit: str
     credit: str
-    balance: str
+    balance: BalanceAmount
 
 
 class StatementRecord(Redacted, msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -204,12 +213,12 @@ class StatementRecord(Redacted, msgspec.Struct, kw_only=True, omit_defaults=True
     subscriber: StatementHolder
     currency: Word
     period: StatementPeriod
-    opening_balance: str
-    closing_balance: str
-    total_credits: str
-    total_debits: str
+    opening_balance: BalanceAmount
+    closing_balance: Annotated[BalanceAmount, Example("1250.00")]
+    total_credits: BalanceAmount
+    total_debits: Annotated[BalanceAmount, Example("500.00")]
     transaction_count: int
     generated_at: Time
     entries: list[EntryRecord] | None = None
-    statement_url: Annotated[str, Meaning(json_format="uri-reference")] | None = None
+    statement_url: Annotated[str, TextType(json_format="uri-reference")] | None = None
     expires_at: Time | None = None

@@ -9,7 +9,7 @@ from tapgate_client.schemas.common import Redacted
 from tapgate_client.schemas.fields import Choice, IntegerRange, ListLength
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.urls import TargetUrlRule
-from tapgate_client.schemas.values import Id, Time, Url
+from tapgate_client.schemas.values import Example, Id, Time, Url
 
 
 def get_resource_type(event_type: str) -> str:
@@ -164,7 +164,7 @@ class WebhookDeliveryFilters(PageQuery, kw_only=True):
 class WebhookEndpointWithSecret(Redacted, WebhookEndpointRecord, frozen=True, kw_only=True):
     """Webhook endpoint with its secret, returned only on creation and on rotation."""
 
-    secret: str
+    secret: Annotated[str, Example("returned only once")]
 
 
 class DisabledEndpoint(msgspec.Struct, frozen=True, kw_only=True):

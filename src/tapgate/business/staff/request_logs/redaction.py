@@ -18,7 +18,7 @@ from tapgate.http.checks import get_default_rule
 from tapgate.http.json_schema import get_struct, iter_union_members
 from tapgate_client import schemas
 from tapgate_client.schemas.fields import LogForm, Rule
-from tapgate_client.schemas.values import Meaning
+from tapgate_client.schemas.values import TextType
 
 MAX_BODY_BYTES: Final = 8 * 1024
 _MAX_DEPTH: Final = 6
@@ -65,7 +65,7 @@ class _Kept:
 
     def _add_scalar(self, kind: Any, notes: list[Any]) -> None:
         form = LogForm.NUMBER if kind in (int, float) else None
-        declared = [note for note in notes if isinstance(note, Meaning | Rule)]
+        declared = [note for note in notes if isinstance(note, TextType | Rule)]
         rule = declared[0] if declared else get_default_rule(kind)
         form = form if rule is None else rule.log_form
         if form is not None:
