@@ -2,6 +2,9 @@
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
 
 from builders.participants import AGENT_PIN
 from harness import PIN
@@ -16,10 +19,12 @@ from server.gateway.fixtures import (
     build_missing_id,
     new_request_id,
 )
+from tapgate.http.api.examples import build_example
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.server.gateway import list_endpoints
 from tapgate_client import ids
 
-# Requests about a subscriber. Lists omit a restricted subscriber; other requests are rejected.
-BuildSubscriberRequest = Callable[[OwnershipFixtures, SubscriberFixture, str], OwnershipRequest]
+# Lists omit a restricted subscriber.
 LIST_REQUESTS: dict[str, Callable[[OwnershipFixtures, SubscriberFixture], list[str]]] = {
     f"GET {V1}/subscribers": lambda t, p: [
         f"{V1}/subscribers",
@@ -59,259 +64,118 @@ MASKED_LIST_REQUESTS: dict[str, Callable[[OwnershipFixtures, SubscriberFixture],
 
 SUBSCRIBER_PATH = f"{V1}/subscribers/{{id}}"
 
+ENDPOINTS = {endpoint.name: endpoint for endpoint in list_endpoints()}
 
-def _about_subscriber(method: str, path: str, body: Any = None) -> BuildSubscriberRequest:
-    return lambda t, p, card: OwnershipRequest(method, f"{V1}/subscribers/{p.id}{path}", body)
-
-
-def _post_about_subscriber(
-    path: str, body: Callable[[OwnershipFixtures, SubscriberFixture, str], Any]
-) -> BuildSubscriberRequest:
-    return lambda t, p, card: OwnershipRequest("POST", f"{V1}{path}", body(t, p, card))
-
-
-def _about_transaction(part: str) -> BuildSubscriberRequest:
-    return lambda t, p, card: OwnershipRequest("GET", f"{V1}/transactions/{p.transaction_id}{part}")
-
-
-RESTRICTED_REQUESTS: dict[str, BuildSubscriberRequest] = {
-    f"GET {SUBSCRIBER_PATH}": _about_subscriber("GET", ""),
-    f"GET {SUBSCRIBER_PATH}/timeline": _about_subscriber("GET", "/timeline"),
-    f"GET {SUBSCRIBER_PATH}/limits": _about_subscriber("GET", "/limits"),
-    f"PUT {SUBSCRIBER_PATH}": _about_subscriber("PUT", "", {"language": "fr"}),
-    f"POST {SUBSCRIBER_PATH}/unblock": _about_subscriber("POST", "/unblock", {}),
-    f"POST {SUBSCRIBER_PATH}/close": _about_subscriber("POST", "/close", {"reason": "asked"}),
-    f"POST {SUBSCRIBER_PATH}/verify-pin": _about_subscriber("POST", "/verify-pin", {"pin": PIN}),
-    f"POST {SUBSCRIBER_PATH}/change-pin": _about_subscriber(
-        "POST", "/change-pin", {"old_pin": PIN, "new_pin": NEW_PIN}
-    ),
-    f"POST {SUBSCRIBER_PATH}/reset-pin": _about_subscriber("POST", "/reset-pin"),
-    f"POST {SUBSCRIBER_PATH}/reset-pin/confirm": _about_subscriber(
-        "POST", "/reset-pin/confirm", {"otp": "000000", "new_pin": NEW_PIN}
-    ),
-    f"POST {SUBSCRIBER_PATH}/kyc-documents": _about_subscriber(
-        "POST", "/kyc-documents", {"document_type": "id_front", "image": IMAGE_DATA_URI}
-    ),
-    f"GET {SUBSCRIBER_PATH}/kyc-documents": _about_subscriber("GET", "/kyc-documents"),
-    f"GET {SUBSCRIBER_PATH}/kyc-documents/{{document_id}}": lambda t, p, card: OwnershipRequest(
-        "GET", f"{V1}/subscribers/{p.id}/kyc-documents/{p.document_id}"
-    ),
-    f"POST {SUBSCRIBER_PATH}/kyc-decision": _about_subscriber(
-        "POST", "/kyc-decision", {"decision": "reject", "reason": "unreadable"}
-    ),
-    **{
-        f"POST {SUBSCRIBER_PATH}/kyc-review/{verb}": _about_subscriber(
-            "POST", f"/kyc-review/{verb}"
-        )
-        for verb in ("assign", "unassign")
+#: Values that differ from `_build_values` in some requests. None removes an optional field.
+BuildChanges = Callable[[OwnershipFixtures, SubscriberFixture], dict[str, Any]]
+_CHANGES: dict[str, BuildChanges] = {
+    f"PUT {SUBSCRIBER_PATH}": lambda t, p: {"language": "fr"},
+    f"POST {SUBSCRIBER_PATH}/kyc-decision": lambda t, p: {
+        "decision": "reject",
+        "reason": "blurred",
     },
-    f"GET {V1}/transactions/totals": lambda t, p, card: OwnershipRequest(
-        "GET", f"{V1}/transactions/totals?user_id={p.id}"
-    ),
-    f"POST {V1}/cards/link": _post_about_subscriber(
-        "/cards/link",
-        lambda t, p, card: {"subscriber_id": p.id, "card_serial": card, "pin": PIN},
-    ),
-    f"POST {V1}/cards/child": _post_about_subscriber(
-        "/cards/child",
-        lambda t, p, card: {
-            "parent_subscriber_id": p.id,
-            "card_serial": card,
-            "parent_pin": PIN,
-            "child_pin": NEW_PIN,
-            "daily_limit": "5",
-            "child_name": "Sia",
-        },
-    ),
-    f"GET {V1}/cards/{{serial}}": lambda t, p, card: OwnershipRequest(
-        "GET", f"{V1}/cards/{p.card}"
-    ),
-    f"GET {V1}/cards/{{serial}}/taps": lambda t, p, card: OwnershipRequest(
-        "GET", f"{V1}/cards/{p.card}/taps"
-    ),
-    f"POST {V1}/cards/{{serial}}/personalize": lambda t, p, card: OwnershipRequest(
-        "POST",
-        f"{V1}/cards/{p.card}/personalize",
-        {"keyset_id": build_missing_id(ids.CARD_KEYSET)},
-    ),
-    f"POST {V1}/cards/{{serial}}/personalize/confirm": lambda t, p, card: OwnershipRequest(
-        "POST",
-        f"{V1}/cards/{p.card}/personalize/confirm",
-        {"card_proof": {"picc_data": "0" * 32, "cmac": "0" * 16}},
-    ),
-    f"POST {V1}/cards/{{serial}}/unblock": lambda t, p, card: OwnershipRequest(
-        "POST", f"{V1}/cards/{p.blocked_card}/unblock", {}
-    ),
-    f"PUT {V1}/cards/{{serial}}": lambda t, p, card: OwnershipRequest(
-        "PUT", f"{V1}/cards/{p.child_card}", {"child_name": "Eve"}
-    ),
-    f"POST {V1}/cards/{{serial}}/change-pin": lambda t, p, card: OwnershipRequest(
-        "POST",
-        f"{V1}/cards/{p.child_card}/change-pin",
-        {"old_pin": PIN, "new_pin": NEW_PIN},
-    ),
-    f"POST {V1}/cards/{{serial}}/reset-pin": lambda t, p, card: OwnershipRequest(
-        "POST", f"{V1}/cards/{p.child_card}/reset-pin"
-    ),
-    f"POST {V1}/cards/{{serial}}/reset-pin/confirm": lambda t, p, card: OwnershipRequest(
-        "POST",
-        f"{V1}/cards/{p.child_card}/reset-pin/confirm",
-        {"otp": "000000", "new_pin": NEW_PIN},
-    ),
-    f"POST {V1}/wallet/transfer": _post_about_subscriber(
-        "/wallet/transfer",
-        lambda t, p, card: {
-            "from_account_id": t.subscriber.account_id,
-            "to_account_id": p.account_id,
-            "amount": "1",
-            "pin": PIN,
-        },
-    ),
-    f"POST {V1}/processors/{{id}}/transfer": lambda t, p, card: OwnershipRequest(
-        "POST",
-        f"{V1}/processors/{t.processor_id}/transfer",
-        {"subscriber_id": p.id, "amount": "1"},
-    ),
-    f"POST {V1}/wallet/fund-from-partner": _post_about_subscriber(
-        "/wallet/fund-from-partner",
-        lambda t, p, card: {
-            "partner_id": t.partner_record["partner"]["id"],
-            "card_serial": p.card,
-            "partner_reference": new_request_id(),
-            "amount": "1",
-        },
-    ),
-    f"POST {V1}/agents/cashin": _post_about_subscriber(
-        "/agents/cashin",
-        lambda t, p, card: {
-            "agent_id": t.agents[1]["id"],
-            "subscriber_id": p.id,
-            "amount": "1",
-            "agent_pin": AGENT_PIN,
-        },
-    ),
-    f"POST {V1}/wallet/quote": _post_about_subscriber(
-        "/wallet/quote",
-        lambda t, p, card: {"type": "transfer_p2p", "amount": "1", "sender_id": p.id},
-    ),
-    f"GET {V1}/balance/{{user_id}}": lambda t, p, card: OwnershipRequest(
-        "GET", f"{V1}/balance/{p.id}"
-    ),
-    f"POST {V1}/wallet/account-statement": _post_about_subscriber(
-        "/wallet/account-statement", lambda t, p, card: {"subscriber_id": p.id, **PERIOD}
-    ),
-    f"POST {V1}/support/requests/{{id}}/reply": lambda t, p, card: OwnershipRequest(
-        "POST", f"{V1}/support/requests/{p.support_request}/reply", {"text": "Hello"}
-    ),
-    f"POST {V1}/compliance/check": _post_about_subscriber(
-        "/compliance/check",
-        lambda t, p, card: {
-            "subscriber_id": p.id,
-            "amount": "1",
-            "transaction_type": "transfer_p2p",
-        },
-    ),
+    f"POST {V1}/cards/{{serial}}/unblock": lambda t, p: {"serial": p.blocked_card},
+    f"PUT {V1}/cards/{{serial}}": lambda t, p: {"serial": p.child_card, "child_name": "Eve"},
+    f"POST {V1}/cards/{{serial}}/change-pin": lambda t, p: {"serial": p.child_card},
+    f"POST {V1}/cards/{{serial}}/reset-pin": lambda t, p: {"serial": p.child_card},
+    f"POST {V1}/cards/{{serial}}/reset-pin/confirm": lambda t, p: {"serial": p.child_card},
+    f"GET {V1}/transactions/totals": lambda t, p: {"user_id": p.id},
+    f"POST {V1}/pos/payment": lambda t, p: {"card_serial": p.card, "request_id": new_request_id()},
+    f"POST {V1}/pos/verify-card": lambda t, p: {"card_serial": p.card},
+    f"POST {V1}/wallet/fund-from-partner": lambda t, p: {
+        "card_serial": p.card,
+        "partner_id": t.partner_record["partner"]["id"],
+        "subscriber_id": None,
+    },
+    f"POST {V1}/wallet/quote": lambda t, p: {"type": "transfer_p2p", "card_serial": None},
+    f"POST {V1}/agents/cashin": lambda t, p: {"card_serial": None},
+    f"POST {V1}/agents/cashout": lambda t, p: {"card_serial": None, "agent_pin": AGENT_PIN},
+    f"POST {V1}/compliance/check": lambda t, p: {"transaction_type": "transfer_p2p"},
 }
+#: Optional fields that say which subscriber a request is about, or that authorize it.
+_OPTIONAL_FIELDS = {"card_serial", "pin", "recipient_card_serial", "sender_id", "subscriber_id"}
+
+
+def _build_values(
+    t: OwnershipFixtures, p: SubscriberFixture, card: str, pin: str | None
+) -> dict[str, Any]:
+    """Return the values of fields and path parameters by name, for a request about `p`.
+
+    With a PIN, `p` or an agent pays. Otherwise `p` receives money, and all PINs are correct.
+    """
+    payer, payee = (t.subscriber, p) if pin is None else (p, t.other_subscriber)
+    return {
+        **dict.fromkeys(("subscriber_id", "parent_subscriber_id", "sender_id", "user_id"), p.id),
+        **dict.fromkeys(("pin", "old_pin", "parent_pin"), pin or PIN),
+        **dict.fromkeys(("new_pin", "child_pin"), NEW_PIN),
+        "partner_reference": new_request_id(),
+        **PERIOD,
+        "agent_id": t.agents[1]["id"],
+        "agent_pin": pin or AGENT_PIN,
+        "amount": "1",
+        "card_serial": card,
+        "daily_limit": "5",
+        "document_id": p.document_id,
+        "from_account_id": payer.account_id,
+        "from_agent_id": t.agents[1]["id"],
+        "image": IMAGE_DATA_URI,
+        "keyset_id": build_missing_id(ids.CARD_KEYSET),
+        "otp": "000000",
+        "recipient_card_serial": t.other_subscriber.card,
+        "serial": p.card,
+        "to_account_id": payee.account_id,
+        "to_agent_id": t.sub_agents[1]["id"],
+        "subscribers": p.id,
+        "processors": t.processor_id,
+        "agents": t.agents[0]["id"],
+        "requests": p.support_request,
+        "transactions": p.transaction_id,
+    }
+
+
+def build_request(
+    name: str, t: OwnershipFixtures, p: SubscriberFixture, card: str, pin: str | None = None
+) -> OwnershipRequest:
+    """Build a request of an endpoint about `p` from its declaration.
+
+    The value of `{id}` has the name of the preceding path segment.
+    """
+    endpoint = ENDPOINTS[name]
+    changes = _CHANGES[name](t, p) if name in _CHANGES else {}
+    values = _build_values(t, p, card, pin) | changes
+    parts: list[str] = []
+    for part in endpoint.path.split("/"):
+        key = part.strip("{}")
+        parts.append(str(values[parts[-1] if key == "id" else key]) if part[:1] == "{" else part)
+    path = "/".join(parts)
+    if endpoint.body_struct is None:
+        query = {key: changes[key] for key in endpoint.query_names & changes.keys()}
+        return OwnershipRequest(endpoint.method, path + (f"?{urlencode(query)}" if query else ""))
+    example, body = build_example(endpoint.body_struct), {}
+    for field in msgspec.structs.fields(endpoint.body_struct):
+        key = field.encode_name
+        if field.required or key in _OPTIONAL_FIELDS or key in changes:
+            value = values.get(key, example.get(key))
+            body |= {} if value is None else {key: value}
+    return OwnershipRequest(endpoint.method, path, body)
+
+
+def _list_names(check: ObjectAccess) -> list[str]:
+    return [name for name, endpoint in ENDPOINTS.items() if check in endpoint.objects]
+
 
 # Rejected for API keys, masked for admins.
-MASKED_REQUESTS: dict[str, BuildSubscriberRequest] = {
-    f"GET {V1}/transactions/{{id}}{part}": _about_transaction(part)
-    for part in ("", "/entries", "/chain")
-}
+MASKED_REQUESTS = [f"GET {V1}/transactions/{{id}}{part}" for part in ("", "/entries", "/chain")]
+
+# Requests about one subscriber that are rejected if the subscriber is restricted.
+RESTRICTED_REQUESTS = [
+    name
+    for name in _list_names(ObjectAccess.UNRESTRICTED)
+    if name not in (*LIST_REQUESTS, *MASKED_LIST_REQUESTS, *MASKED_REQUESTS)
+]
 
 # Requests on behalf of a subscriber or agent whose PIN the caller does not know.
-PIN_REQUESTS: dict[
-    str, Callable[[OwnershipFixtures, SubscriberFixture, str, str], OwnershipRequest]
-] = {
-    f"POST {SUBSCRIBER_PATH}/verify-pin": lambda t, p, card, pin: OwnershipRequest(
-        "POST", f"{V1}/subscribers/{p.id}/verify-pin", {"pin": pin}
-    ),
-    f"POST {SUBSCRIBER_PATH}/change-pin": lambda t, p, card, pin: OwnershipRequest(
-        "POST", f"{V1}/subscribers/{p.id}/change-pin", {"old_pin": pin, "new_pin": NEW_PIN}
-    ),
-    f"POST {V1}/cards/link": lambda t, p, card, pin: OwnershipRequest(
-        "POST", f"{V1}/cards/link", {"subscriber_id": p.id, "card_serial": card, "pin": pin}
-    ),
-    f"POST {V1}/cards/child": lambda t, p, card, pin: OwnershipRequest(
-        "POST",
-        f"{V1}/cards/child",
-        {
-            "parent_subscriber_id": p.id,
-            "card_serial": card,
-            "parent_pin": pin,
-            "child_pin": NEW_PIN,
-            "daily_limit": "5",
-            "child_name": "Sia",
-        },
-    ),
-    f"POST {V1}/cards/{{serial}}/change-pin": lambda t, p, card, pin: OwnershipRequest(
-        "POST",
-        f"{V1}/cards/{p.child_card}/change-pin",
-        {"old_pin": pin, "new_pin": NEW_PIN},
-    ),
-    f"POST {V1}/wallet/transfer-p2p": lambda t, p, card, pin: OwnershipRequest(
-        "POST",
-        f"{V1}/wallet/transfer-p2p",
-        {
-            "sender_id": p.id,
-            "recipient_card_serial": t.other_subscriber.card,
-            "amount": "1",
-            "pin": pin,
-        },
-    ),
-    f"POST {V1}/wallet/transfer": lambda t, p, card, pin: OwnershipRequest(
-        "POST",
-        f"{V1}/wallet/transfer",
-        {
-            "from_account_id": p.account_id,
-            "to_account_id": t.other_subscriber.account_id,
-            "amount": "1",
-            "pin": pin,
-        },
-    ),
-    f"POST {V1}/pos/payment": lambda t, p, card, pin: OwnershipRequest(
-        "POST",
-        f"{V1}/pos/payment",
-        {"request_id": new_request_id(), "card_serial": p.card, "amount": "1", "pin": pin},
-    ),
-    f"POST {V1}/pos/verify-card": lambda t, p, card, pin: OwnershipRequest(
-        "POST", f"{V1}/pos/verify-card", {"card_serial": p.card, "pin": pin}
-    ),
-    f"POST {V1}/wallet/account-statement": lambda t, p, card, pin: OwnershipRequest(
-        "POST", f"{V1}/wallet/account-statement", {"subscriber_id": p.id, "pin": pin, **PERIOD}
-    ),
-    f"POST {V1}/agents/{{id}}/change-pin": lambda t, p, card, pin: OwnershipRequest(
-        "POST",
-        f"{V1}/agents/{t.agents[0]['id']}/change-pin",
-        {"old_pin": pin, "new_pin": NEW_PIN},
-    ),
-    f"POST {V1}/agents/cashin": lambda t, p, card, pin: OwnershipRequest(
-        "POST",
-        f"{V1}/agents/cashin",
-        {"agent_id": t.agents[1]["id"], "subscriber_id": p.id, "amount": "1", "agent_pin": pin},
-    ),
-    f"POST {V1}/agents/cashout": lambda t, p, card, pin: OwnershipRequest(
-        "POST",
-        f"{V1}/agents/cashout",
-        {
-            "agent_id": t.agents[1]["id"],
-            "subscriber_id": p.id,
-            "amount": "1",
-            "agent_pin": AGENT_PIN,
-            "pin": pin,
-        },
-    ),
-    f"POST {V1}/agents/transfer": lambda t, p, card, pin: OwnershipRequest(
-        "POST",
-        f"{V1}/agents/transfer",
-        {
-            "from_agent_id": t.agents[1]["id"],
-            "to_agent_id": t.sub_agents[1]["id"],
-            "amount": "1",
-            "pin": pin,
-        },
-    ),
-}
+PIN_REQUESTS = _list_names(ObjectAccess.PIN)
 
 # Two requests each: for another owner's object, and for an object that does not exist.
 BuildRequestPair = Callable[[OwnershipFixtures], tuple[OwnershipRequest, OwnershipRequest]]

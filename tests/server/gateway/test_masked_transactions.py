@@ -58,7 +58,7 @@ async def test_transaction_of_a_restricted_subscriber_is_masked(
 ) -> None:
     person = await ownership_fixtures.create_subscriber(restricted=True)
     admin = await create_verified_admin(ownership_fixtures, person)
-    request = ownership_requests.MASKED_REQUESTS[name](ownership_fixtures, person, "")
+    request = ownership_requests.build_request(name, ownership_fixtures, person, "")
     for caller in list_allowed_callers(ownership_fixtures, ACCESS[name], "api_key"):
         assert get_status_and_code(await send(ownership_fixtures, request, caller.auth)) == (
             403,

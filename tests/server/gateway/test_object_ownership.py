@@ -55,8 +55,8 @@ STATEMENT_OPERATION = f"GET {V1}/statements/{{token}}"
 #: Tables that a failed PIN attempt changes.
 PIN_TABLES = ("pins", "pin_failures", "pin_attempts")
 
-#: Operations covered here, by kind of ownership check. An operation that declares such a check
-#: also needs a request for another owner's object here.
+#: Operations covered here, by kind of ownership check. Requests about subscribers and with PINs are
+#: built from declarations. Any other check also needs a request for another owner's object here.
 COVERED_OPERATIONS: dict[ObjectAccess, set[str]] = {
     ObjectAccess.UNRESTRICTED: {
         *ownership_requests.RESTRICTED_REQUESTS,
@@ -111,7 +111,7 @@ async def test_restricted_subscriber_requires_a_verified_code(
     person = await ownership_fixtures.create_subscriber(restricted=True)
     card = await ownership_fixtures.create_unassigned_card()
     admin = await create_verified_admin(ownership_fixtures, person)
-    request = ownership_requests.RESTRICTED_REQUESTS[name](ownership_fixtures, person, card)
+    request = ownership_requests.build_request(name, ownership_fixtures, person, card)
     before = await ownership_fixtures.access_fixtures.snapshot_tables()
     rejected_callers = list_allowed_callers(ownership_fixtures, ACCESS[name], "api_key", "admin")
     assert rejected_callers
@@ -181,7 +181,7 @@ async def test_pin_of_another_subscriber_is_rejected(
     """The PIN is valid, but for another subscriber."""
     person = await ownership_fixtures.create_subscriber()
     card = await ownership_fixtures.create_unassigned_card()
-    request = ownership_requests.PIN_REQUESTS[name](ownership_fixtures, person, card, OTHER_PIN)
+    request = ownership_requests.build_request(name, ownership_fixtures, person, card, OTHER_PIN)
     kinds = ("api_key",) if name == TRANSFER_OPERATION else ("api_key", "pos", "admin", "service")
     caller, *_ = list_allowed_callers(ownership_fixtures, ACCESS[name], *kinds)
     database = ownership_fixtures.harness.database
@@ -198,7 +198,7 @@ async def test_pin_of_another_subscriber_is_rejected(
     correct_pin = PIN if "agent" not in name or "cashout" in name else AGENT_PIN
     response = await send(
         ownership_fixtures,
-        ownership_requests.PIN_REQUESTS[name](ownership_fixtures, person, card, correct_pin),
+        ownership_requests.build_request(name, ownership_fixtures, person, card, correct_pin),
         caller.auth,
     )
     assert response.is_success, response.text
