@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
+from tapgate.business.owners.status_transitions import Transition, build_suspension
 from tapgate.core.records import build_record, get_given_fields, require_id
-from tapgate.http.api.transitions import Transition
 from tapgate.ledger.chart import AccountStatus
 from tapgate_client import ids, money
 from tapgate_client.errors import ApiError, Code, invalid_field
@@ -106,12 +106,7 @@ def apply_update(agent: Agent, update: AgentUpdate) -> Agent:
     return msgspec.structs.replace(agent, **get_given_fields(update))
 
 
-SUSPEND: Final[Transition[AccountStatus]] = Transition(
-    "suspended", {AccountStatus.ACTIVE: AccountStatus.BLOCKED}, Code.ALREADY_SUSPENDED
-)
-ACTIVATE: Final[Transition[AccountStatus]] = Transition(
-    "activated", {AccountStatus.BLOCKED: AccountStatus.ACTIVE}, Code.NOT_SUSPENDED
-)
+SUSPEND, ACTIVATE = build_suspension(AccountStatus.ACTIVE, AccountStatus.BLOCKED)
 TERMINATE: Final[Transition[AccountStatus]] = Transition(
     "terminated",
     {AccountStatus.ACTIVE: AccountStatus.CLOSED, AccountStatus.BLOCKED: AccountStatus.CLOSED},

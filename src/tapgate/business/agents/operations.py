@@ -5,8 +5,8 @@ import msgspec
 from tapgate.auth.actors import Actor
 from tapgate.business.agents import model, queries
 from tapgate.business.agents.model import Agent
+from tapgate.business.owners.status_transitions import Transition
 from tapgate.events.audit.trail import AuditTrail
-from tapgate.http.api.transitions import Transition
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.chart import AccountStatus

@@ -7,6 +7,7 @@ import msgspec
 from tapgate.business.agents import operations, queries
 from tapgate.business.agents.model import ACTIVATE, SUSPEND, TERMINATE, to_balance, to_record
 from tapgate.business.agents.pins import pin_operations
+from tapgate.business.owners.status_transitions import Transition
 from tapgate.business.pins import routes as pin_routes
 from tapgate.core.records import AgentId
 from tapgate.events.notifications import message_statuses
@@ -15,7 +16,6 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
-from tapgate.http.api.transitions import Transition
 from tapgate.http.endpoint import Endpoints
 from tapgate.ledger.chart import AccountStatus
 from tapgate.runtime.store.transaction import Transaction

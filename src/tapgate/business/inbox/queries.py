@@ -34,7 +34,7 @@ _COUNT_SQL: Final = " UNION ALL ".join(
 )
 _COUNT_LOW_FLOAT_SQL: Final = f"""
     SELECT count(*) FROM (
-        SELECT FROM agents JOIN accounts float_account ON float_account.id = agents.account_id
+        SELECT FROM agents JOIN accounts a ON a.id = agents.account_id
         WHERE {HAS_LOW_FLOAT.format("$1")} LIMIT {MAX_COUNTED_ITEMS}) AS low"""
 
 

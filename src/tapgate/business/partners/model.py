@@ -1,16 +1,13 @@
 """Partner records, their public representation, and status transitions."""
 
 from datetime import datetime
-from typing import Final
 
 import msgspec
 
-from tapgate.auth.hmac_keys import SigningKey
+from tapgate.business.owners.status_transitions import build_suspension
 from tapgate.core.records import build_record
-from tapgate.http.api.transitions import Transition
 from tapgate_client import ids, money
-from tapgate_client.errors import Code
-from tapgate_client.schemas.partners import PartnerKeyRecord, PartnerRecord, PartnerStatus
+from tapgate_client.schemas.partners import PartnerRecord, PartnerStatus
 
 
 class Partner(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,13 +33,4 @@ def to_record(partner: Partner) -> PartnerRecord:
     )
 
 
-def to_key_record(key: SigningKey) -> PartnerKeyRecord:
-    return build_record(PartnerKeyRecord, key, api_key_id=ids.encode(ids.KEY, key.id))
-
-
-SUSPEND: Final[Transition[PartnerStatus]] = Transition(
-    "suspended", {PartnerStatus.ACTIVE: PartnerStatus.SUSPENDED}, Code.ALREADY_SUSPENDED
-)
-ACTIVATE: Final[Transition[PartnerStatus]] = Transition(
-    "activated", {PartnerStatus.SUSPENDED: PartnerStatus.ACTIVE}, Code.NOT_SUSPENDED
-)
+SUSPEND, ACTIVATE = build_suspension(PartnerStatus.ACTIVE, PartnerStatus.SUSPENDED)

@@ -10,16 +10,13 @@ from tapgate.auth.hmac_keys import HmacKeys, NewHmacKey
 from tapgate.auth.webhook_secrets import WebhookSecrets
 from tapgate.business.partners import model, queries
 from tapgate.business.partners.model import Partner
-from tapgate.events.audit.signing_keys import create_signing_key, delete_signing_key
 from tapgate.events.audit.trail import AuditTrail
-from tapgate.http.api.transitions import Transition
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
-from tapgate.ledger.companies import save_status
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids, money
 from tapgate_client.errors import Code, invalid_field, require_found
-from tapgate_client.schemas.partners import NewPartner, PartnerStatus, PartnerUpdate
+from tapgate_client.schemas.partners import NewPartner, PartnerUpdate
 
 _trail = AuditTrail("partner")
 
@@ -102,28 +99,6 @@ async def update(tx: Transaction, actor: Actor, partner_id: int, update: Partner
     return after
 
 
-async def change_status(
-    tx: Transaction,
-    actor: Actor,
-    partner_id: int,
-    transition: Transition[PartnerStatus],
-    reason: str | None,
-    *,
-    hmac_keys: HmacKeys,
-) -> Partner:
-    """Suspend or activate a partner. The keys and webhooks of a suspended partner are rejected.
-
-    Waits up to one second for every process to apply the change.
-    """
-    before = await queries.lock(tx, partner_id)
-    after = msgspec.structs.replace(before, status=transition.apply(before.status))
-    await save_status(tx, after.account_id, after.status, reason)
-    old, new = model.to_record(before), model.to_record(after)
-    await _trail.record_change(tx, actor, new.id, transition.event, old, new, reason=reason)
-    await hmac_keys.publish_owner_change(tx)
-    return after
-
-
 async def rotate_webhook_secret(
     tx: Transaction,
     actor: Actor,
@@ -146,17 +121,3 @@ async def rotate_webhook_secret(
         changes={"grace_seconds": (None, grace_seconds)},
     )
     return secret
-
-
-async def create_key(
-    tx: Transaction, actor: Actor, partner_id: int, *, hmac_keys: HmacKeys
-) -> NewHmacKey:
-    await queries.require_exists(tx, partner_id)
-    return await create_signing_key(tx, actor, hmac_keys, partner_id=partner_id)
-
-
-async def delete_key(
-    tx: Transaction, actor: Actor, partner_id: int, key_id: int, *, hmac_keys: HmacKeys
-) -> None:
-    await queries.require_exists(tx, partner_id)
-    await delete_signing_key(tx, actor, hmac_keys, key_id, owner="partner", owner_id=partner_id)

@@ -3,16 +3,15 @@
 from datetime import datetime
 from typing import NamedTuple
 
+from tapgate.business.owners.owner_table import OwnerTable
 from tapgate.business.partners.model import Partner
-from tapgate.ledger.companies import CompanyTable
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.rows import insert_row
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 
-_TABLE = CompanyTable("partners", Partner, ids.PARTNER, "a.overdraft")
-get, require_exists, lock = _TABLE.get, _TABLE.require_exists, _TABLE.lock
-list_page, sum_balances = _TABLE.list_page, _TABLE.sum_balances
+TABLE = OwnerTable("partner", Partner, ids.PARTNER, "a.balance, a.overdraft")
+get, lock, list_page = TABLE.get, TABLE.lock, TABLE.list_page
 
 
 async def add(tx: Transaction, partner: Partner, webhook_secret: bytes) -> None:

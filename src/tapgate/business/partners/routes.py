@@ -2,8 +2,14 @@
 
 from typing import Any
 
+from tapgate.business.owners.signing_keys import (
+    create_signing_key,
+    delete_signing_key,
+    list_signing_keys,
+)
+from tapgate.business.owners.status_transitions import Transition, change_status
 from tapgate.business.partners import operations, queries
-from tapgate.business.partners.model import ACTIVATE, SUSPEND, to_key_record, to_record
+from tapgate.business.partners.model import ACTIVATE, SUSPEND, to_record
 from tapgate.business.payments.transactions.money_requests import (
     decode_id,
     format_amount,
@@ -17,7 +23,6 @@ from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
-from tapgate.http.api.transitions import Transition
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
@@ -207,9 +212,15 @@ async def _change_status(
     transition: Transition[PartnerStatus],
     reason: str | None,
 ) -> PartnerResponse:
-    hmac_keys = request.services.authenticator.hmac_keys
-    partner = await operations.change_status(
-        tx, request.actor, id, transition, reason, hmac_keys=hmac_keys
+    partner = await change_status(
+        tx,
+        request.actor,
+        queries.TABLE,
+        id,
+        transition,
+        reason,
+        to_record=to_record,
+        hmac_keys=request.services.authenticator.hmac_keys,
     )
     return PartnerResponse(message=f"Partner {transition.event}", partner=to_record(partner))
 
@@ -258,9 +269,9 @@ async def create_partner_key(
     Existing keys remain valid until they are deleted. All keys of a partner share one set of
     idempotency keys. The secret is returned only in this response.
     """
+    await queries.TABLE.require_exists(tx, id)
     hmac_keys = request.services.authenticator.hmac_keys
-    key = await operations.create_key(tx, request.actor, id, hmac_keys=hmac_keys)
-    return SigningKeyCreated(api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret)
+    return await create_signing_key(tx, request.actor, hmac_keys, partner_id=id)
 
 
 @endpoints.get("/{id}/keys")
@@ -268,9 +279,7 @@ async def list_partner_keys(
     request: RequestContext, id: PartnerId, query: PageQuery
 ) -> Page[PartnerKeyRecord]:
     """List a partner's signing keys, newest first, without deleted keys."""
-    await queries.require_exists(request.services.database, id)
-    keys = await request.services.authenticator.hmac_keys.list_page(id, query)
-    return paginate(keys, query, to_key_record)
+    return await list_signing_keys(request, queries.TABLE, id, query, PartnerKeyRecord)
 
 
 @endpoints.delete(
@@ -287,5 +296,5 @@ async def delete_partner_key(
     Every process rejects the key, normally before the response is sent. The partner's last key can
     be deleted too.
     """
-    key_id, hmac_keys = decode_id(ids.KEY, api_key_id), request.services.authenticator.hmac_keys
-    await operations.delete_key(tx, request.actor, id, key_id, hmac_keys=hmac_keys)
+    key_id = decode_id(ids.KEY, api_key_id)
+    await delete_signing_key(request, tx, queries.TABLE, id, key_id)

@@ -72,14 +72,14 @@ async def get_processor_totals(
     request: RequestContext, query: ProcessorTotalsQuery
 ) -> BalanceTotals:
     """Get the number and total balance of the processors in a list with the same filters."""
-    totals = await processors.sum_balances(request.services.database, query.status, query.search)
+    totals = await processors.TABLE.sum_balances(request.services.database, query)
     return _build_totals(request, *totals)
 
 
 @partner_endpoints.get("/totals", heavy="search")
 async def get_partner_totals(request: RequestContext, query: PartnerTotalsQuery) -> BalanceTotals:
     """Get the number and total balance of the partners in a list with the same filters."""
-    totals = await partners.sum_balances(request.services.database, query.status, query.search)
+    totals = await partners.TABLE.sum_balances(request.services.database, query)
     return _build_totals(request, *totals)
 
 

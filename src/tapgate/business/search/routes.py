@@ -13,7 +13,8 @@ from tapgate.business.merchants.processors import routes as processors
 from tapgate.business.partners import routes as partners
 from tapgate.business.payments.transactions import routes as transactions
 from tapgate.business.payments.wallets import routes as wallets
-from tapgate.business.search.companies import (
+from tapgate.business.search.model import Search
+from tapgate.business.search.owners import (
     Finder,
     find_accounts,
     find_admins,
@@ -22,7 +23,6 @@ from tapgate.business.search.companies import (
     find_partners,
     find_processors,
 )
-from tapgate.business.search.model import Search
 from tapgate.business.search.people import find_cards, find_subscribers
 from tapgate.business.search.requests import find_alert, find_support_request
 from tapgate.business.search.transactions import find_transactions

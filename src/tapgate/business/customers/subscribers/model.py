@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from tapgate.business.owners.status_transitions import Transition
 from tapgate.core.records import build_record, get_given_fields
-from tapgate.http.api.transitions import Transition
 from tapgate.ledger.allowance import Allowance
 from tapgate_client import clock, ids, money
 from tapgate_client.errors import ApiError, Code, invalid_field

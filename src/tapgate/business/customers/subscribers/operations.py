@@ -6,10 +6,10 @@ from tapgate.auth.actors import Actor
 from tapgate.business.customers.subscribers import model, queries
 from tapgate.business.customers.subscribers.kyc_documents import queries as documents
 from tapgate.business.customers.subscribers.model import Subscriber
+from tapgate.business.owners.status_transitions import Transition
 from tapgate.core.settings import Settings
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.events.notifications.events import publish
-from tapgate.http.api.transitions import Transition
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.pins.storage import set_pin

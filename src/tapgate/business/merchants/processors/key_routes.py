@@ -3,10 +3,10 @@
 To rotate a key, create a new key and delete the old one.
 """
 
-from tapgate.auth.hmac_keys import SigningKey
 from tapgate.business.merchants.processors import operations, queries
+from tapgate.business.owners import signing_keys
 from tapgate.business.payments.transactions.money_requests import decode_id
-from tapgate.core.records import ProcessorId, build_record
+from tapgate.core.records import ProcessorId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
@@ -17,14 +17,10 @@ from tapgate_client import ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.common import SigningKeyCreated
-from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.pagination import Page, PageQuery
 from tapgate_client.schemas.processors import NewSigningKey, SigningKeyRecord
 
 endpoints = Endpoints("Processors", "/api/v1/processors/{id}/keys", access=Access(roles="A"))
-
-
-def _to_record(key: SigningKey) -> SigningKeyRecord:
-    return build_record(SigningKeyRecord, key, api_key_id=ids.encode(ids.KEY, key.id))
 
 
 async def _describe_key(request: GuardedRequest, id: int, body: NewSigningKey) -> Proposal:
@@ -56,8 +52,7 @@ async def create_signing_key(
     requested_id = body.terminal_id
     terminal_id = None if requested_id is None else decode_id(ids.TERMINAL, requested_id)
     hmac_keys = request.services.authenticator.hmac_keys
-    key = await operations.create_key(tx, request.actor, id, terminal_id, hmac_keys=hmac_keys)
-    return SigningKeyCreated(api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret)
+    return await operations.create_key(tx, request.actor, id, terminal_id, hmac_keys=hmac_keys)
 
 
 @endpoints.get("", objects=ObjectAccess.ANY)
@@ -68,9 +63,7 @@ async def list_signing_keys(
 
     Newest first, without deleted keys. `last_used_at` is accurate to within a few seconds.
     """
-    await queries.require_exists(request.services.database, id)
-    keys = await request.services.authenticator.hmac_keys.list_page(id, query)
-    return paginate(keys, query, _to_record)
+    return await signing_keys.list_signing_keys(request, queries.TABLE, id, query, SigningKeyRecord)
 
 
 @endpoints.delete(
@@ -87,5 +80,5 @@ async def delete_signing_key(
     Every process rejects the key, normally before the response is sent. The processor's last key
     can be deleted too.
     """
-    key_id, hmac_keys = decode_id(ids.KEY, api_key_id), request.services.authenticator.hmac_keys
-    await operations.delete_key(tx, request.actor, id, key_id, hmac_keys=hmac_keys)
+    key_id = decode_id(ids.KEY, api_key_id)
+    await signing_keys.delete_signing_key(request, tx, queries.TABLE, id, key_id)

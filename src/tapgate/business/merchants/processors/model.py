@@ -1,14 +1,12 @@
 """Processor records, their public representation, and status transitions."""
 
 from datetime import datetime
-from typing import Final
 
 import msgspec
 
+from tapgate.business.owners.status_transitions import build_suspension
 from tapgate.core.records import build_record
-from tapgate.http.api.transitions import Transition
 from tapgate_client import ids, money
-from tapgate_client.errors import Code
 from tapgate_client.schemas.processors import ProcessorRecord, ProcessorStatus
 
 
@@ -37,18 +35,4 @@ def to_record(processor: Processor) -> ProcessorRecord:
     )
 
 
-SUSPEND: Final[Transition[ProcessorStatus]] = Transition(
-    "suspended", {ProcessorStatus.ACTIVE: ProcessorStatus.SUSPENDED}, Code.ALREADY_SUSPENDED
-)
-ACTIVATE: Final[Transition[ProcessorStatus]] = Transition(
-    "activated", {ProcessorStatus.SUSPENDED: ProcessorStatus.ACTIVE}, Code.NOT_SUSPENDED
-)
-
-
-def apply_transition(
-    processor: Processor, transition: Transition[ProcessorStatus], reason: str | None
-) -> Processor:
-    """Return the processor with its next status; raise if the transition is not allowed."""
-    status = transition.apply(processor.status)
-    suspend_reason = reason if status == ProcessorStatus.SUSPENDED else None
-    return msgspec.structs.replace(processor, status=status, suspend_reason=suspend_reason)
+SUSPEND, ACTIVATE = build_suspension(ProcessorStatus.ACTIVE, ProcessorStatus.SUSPENDED)

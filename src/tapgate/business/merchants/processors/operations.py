@@ -9,14 +9,16 @@ from tapgate.auth.hmac_keys import HmacKeys, NewHmacKey
 from tapgate.business.merchants.processors import model, queries
 from tapgate.business.merchants.processors.model import Processor
 from tapgate.business.merchants.processors.terminals import queries as terminals
-from tapgate.events.audit.signing_keys import create_signing_key, delete_signing_key
+from tapgate.business.owners import status_transitions
+from tapgate.business.owners.signing_keys import create_signing_key
+from tapgate.business.owners.status_transitions import Transition
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.events.notifications import events
-from tapgate.http.api.transitions import Transition
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
+from tapgate_client.schemas.common import SigningKeyCreated
 from tapgate_client.schemas.processors import NewProcessor, ProcessorStatus
 
 _trail = AuditTrail("processor")
@@ -69,21 +71,20 @@ async def change_status(
     *,
     hmac_keys: HmacKeys,
 ) -> Processor:
-    """Suspend or activate a processor. All keys of a suspended processor are rejected.
-
-    Waits up to one second for every process to apply the change.
-    """
-    before = await queries.lock(tx, processor_id)
-    after = msgspec.structs.replace(
-        model.apply_transition(before, transition, reason), updated_at=tx.now()
+    """Suspend or activate a processor, with its terminals, and publish a suspension."""
+    processor = await status_transitions.change_status(
+        tx,
+        actor,
+        queries.TABLE,
+        processor_id,
+        transition,
+        reason,
+        to_record=model.to_record,
+        hmac_keys=hmac_keys,
     )
-    await queries.save_state(tx, after)
-    old, new = model.to_record(before), model.to_record(after)
-    await _trail.record_change(tx, actor, new.id, transition.event, old, new, reason=reason)
     if transition is model.SUSPEND:
-        await events.publish(tx, "processor.suspended", new)
-    await hmac_keys.publish_owner_change(tx)
-    return after
+        await events.publish(tx, "processor.suspended", model.to_record(processor))
+    return processor
 
 
 async def create_key(
@@ -93,7 +94,7 @@ async def create_key(
     terminal_id: int | None,
     *,
     hmac_keys: HmacKeys,
-) -> NewHmacKey:
+) -> SigningKeyCreated:
     """Create a signing key for the processor, or for one of its terminals."""
     await queries.require_exists(tx, processor_id)
     if terminal_id is not None:
@@ -101,10 +102,3 @@ async def create_key(
     return await create_signing_key(
         tx, actor, hmac_keys, processor_id=processor_id, terminal_id=terminal_id
     )
-
-
-async def delete_key(
-    tx: Transaction, actor: Actor, processor_id: int, key_id: int, *, hmac_keys: HmacKeys
-) -> None:
-    await queries.require_exists(tx, processor_id)
-    await delete_signing_key(tx, actor, hmac_keys, key_id, owner="processor", owner_id=processor_id)

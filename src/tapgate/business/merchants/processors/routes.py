@@ -2,6 +2,7 @@
 
 from tapgate.business.merchants.processors import operations, queries
 from tapgate.business.merchants.processors.model import ACTIVATE, SUSPEND, to_record
+from tapgate.business.owners.status_transitions import Transition
 from tapgate.business.payments.transactions.customers import require_customer_access
 from tapgate.business.payments.transactions.money_requests import (
     build_memo,
@@ -17,7 +18,6 @@ from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
-from tapgate.http.api.transitions import Transition
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command

@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
+from tapgate.business.owners.status_transitions import Transition
 from tapgate.core.records import build_record
-from tapgate.http.api.transitions import Transition
 from tapgate_client import ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.processors import TerminalRecord, TerminalStatus

@@ -9,8 +9,8 @@ from tapgate.auth.hmac_keys import HmacKeys, NewHmacKey
 from tapgate.business.merchants.processors import queries as processors
 from tapgate.business.merchants.processors.terminals import model, queries
 from tapgate.business.merchants.processors.terminals.model import Terminal
+from tapgate.business.owners.status_transitions import Transition
 from tapgate.events.audit.trail import AuditTrail, Changes
-from tapgate.http.api.transitions import Transition
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.processors import NewTerminal, TerminalStatus
 

@@ -3,13 +3,13 @@
 from tapgate.business.merchants.processors import queries as processors
 from tapgate.business.merchants.processors.terminals import operations, queries
 from tapgate.business.merchants.processors.terminals.model import BLOCK, UNBLOCK, to_record
+from tapgate.business.owners.status_transitions import Transition
 from tapgate.business.payments.transactions.money_requests import decode_id
 from tapgate.core.records import ProcessorId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
-from tapgate.http.api.transitions import Transition
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids

@@ -1,0 +1,1 @@
+"""What partners, processors and agents share: tables, lists, status changes and signing keys."""

@@ -1,0 +1,68 @@
+"""Status transitions of records, each with its event name and error code."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from tapgate.auth.actors import Actor
+from tapgate.auth.hmac_keys import HmacKeys
+from tapgate.business.owners.owner_table import OwnerTable
+from tapgate.events.audit.trail import AuditTrail
+from tapgate.runtime.store.transaction import Transaction
+from tapgate_client.errors import ApiError, Code
+
+S = TypeVar("S", bound=str)
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class Transition(NamedTuple, Generic[S]):
+    """Allowed status change of a record.
+
+    `allowed` maps each valid current status to the new one. From any other status, `apply` raises
+    `error_code`.
+    """
+
+    event: str
+    allowed: Mapping[S, S]
+    error_code: Code
+
+    def apply(self, status: S) -> S:
+        new_status = self.allowed.get(status)
+        if new_status is None:
+            raise ApiError(self.error_code)
+        return new_status
+
+
+def build_suspension(active: S, suspended: S) -> tuple[Transition[S], Transition[S]]:
+    """Return the transitions that suspend and activate an owner."""
+    return (
+        Transition("suspended", {active: suspended}, Code.ALREADY_SUSPENDED),
+        Transition("activated", {suspended: active}, Code.NOT_SUSPENDED),
+    )
+
+
+async def change_status(
+    tx: Transaction,
+    actor: Actor,
+    table: OwnerTable[T],
+    owner_id: int,
+    transition: Transition[Any],
+    reason: str | None,
+    *,
+    to_record: Callable[[T], Any],
+    hmac_keys: HmacKeys,
+) -> T:
+    """Suspend or activate a partner or processor. The keys of a suspended owner are rejected.
+
+    Waits up to one second for every process to apply the change.
+    """
+    before: Any = await table.lock(tx, owner_id)
+    status = transition.apply(before.status)
+    await table.save_status(tx, owner_id, before.account_id, status, reason)
+    after = await table.get(tx, owner_id)
+    old, new = to_record(before), to_record(after)
+    trail = AuditTrail(table.noun)
+    await trail.record_change(tx, actor, new.id, transition.event, old, new, reason=reason)
+    await hmac_keys.publish_owner_change(tx)
+    return after
