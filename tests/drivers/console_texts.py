@@ -94,7 +94,7 @@ def list_script_texts() -> set[str]:
 
 def list_action_texts() -> set[str]:
     """Return the texts of actions, which some modules build from parts."""
-    own = (limits._FEE_ACTION, commission._CHANGE_ACTION, general_ledger._CHANGE_ACTION)
+    own = (limits.FEE_FORM.action, commission.COMMISSION_FORM.action, general_ledger._CHANGE_ACTION)
     return {text for action in (*ACTIONS, *own) for text in _list_texts(action) if text}
 
 

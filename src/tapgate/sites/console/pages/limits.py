@@ -1,14 +1,15 @@
 """Limits per KYC level, fees and commission."""
 
 import asyncio
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
 from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
-from tapgate.sites.console import stale_check, step_up
 from tapgate.sites.console.actions import Action
+from tapgate.sites.console.components.table_form import TableForm
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.forms import FormData
 from tapgate.sites.console.labels import humanize
@@ -66,27 +67,22 @@ def _build_level_action(level: str) -> Action:
 
 ACTIONS = tuple(_build_level_action(level) for level in _LEVELS)
 
-#: The fee form has its own page, because a fee has a variable number of tiers.
-_FEE_ACTION: Final = Action(
-    name="fee.change",
-    endpoint=f"PUT {_FEE_PATH}",
-    title="Fee",
-    description="Applies from the next transaction of this type. Other fees don't change.",
-    button="Save",
-    success_message="Fee updated.",
+#: A fee has a variable number of tiers.
+FEE_FORM: Final = TableForm(
+    Action(
+        name="fee.change",
+        endpoint=f"PUT {_FEE_PATH}",
+        title="Fee",
+        description="Applies from the next transaction of this type. Other fees don't change.",
+        button="Save",
+        success_message="Fee updated.",
+    ),
+    "limits/fee.html",
+    "/console/limits",
 )
 _EMPTY_ROWS: Final = 2  # for additional fee tiers
 _MAX_FEE_TIERS: Final = 100  # more tiers would exceed the maximum number of form fields
 _LAST_FEE_TIER: Final = "last"
-
-
-class _FeeForm(NamedTuple):
-    """Contents of the fee form: tiers with an upper bound, and the rate for higher amounts."""
-
-    tiers: list[tuple[str | None, str | None]]
-    last_rate: str | None
-    payer: str | None
-    fingerprint: str | None
 
 
 @pages.get("/console/limits")
@@ -106,7 +102,7 @@ async def show_limits(request: PageRequest) -> Reply[bytes]:
             transaction_type: _filter_fee_tiers(transaction_type, fees)
             for transaction_type in CHARGED_TYPES
         },
-        fee_endpoint=_FEE_ACTION.endpoint,
+        fee_endpoint=FEE_FORM.action.endpoint,
         commissions=None if commissions is None else group_by_tier(commissions["data"]),
         tiers=TIERS,
         commission_endpoint=f"PUT {COMMISSION_RULES_PATH}",
@@ -116,35 +112,21 @@ async def show_limits(request: PageRequest) -> Reply[bytes]:
 @pages.get("/console/limits/fees/{type}")
 async def show_fee_form(request: PageRequest, type: str) -> Reply[bytes]:
     tiers = await _load_fee_tiers(request, type)
-    return _render_form(
-        request,
-        type,
-        _FeeForm(
-            tiers=[(tier["up_to"], tier["rate"]) for tier in tiers[:-1]],
-            last_rate=tiers[-1]["rate"] if tiers else "0",
-            payer=tiers[0]["payer"] if tiers else None,
-            fingerprint=stale_check.fingerprint(tiers),
-        ),
-    )
+    shown = tiers or [{"up_to": None, "rate": "0", "payer": None}]
+    return FEE_FORM.show(request, tiers, _build_context(request, type, shown))
 
 
 @pages.post("/console/limits/fees/{type}")
 async def change_fee(request: PageRequest, type: str) -> Reply[bytes]:
-    form, current = _parse_form(request.form), await _load_fee_tiers(request, type)
-    try:
-        stale_check.require_unchanged(form.fingerprint, current)
-        await request.send("PUT", _FEE_PATH, {"data": _build_request_tiers(type, form)}, type=type)
-    except ApiError as error:
-        if step_up.concerns_session(error):
-            raise
-        return _render_form(request, type, form, error)
-    return request.redirect("/console/limits", _FEE_ACTION.success_message)
+    tiers, current = _parse_tiers(request.form, type), await _load_fee_tiers(request, type)
+    context = _build_context(request, type, [*tiers.values()])
+    return await FEE_FORM.submit(request, current, tiers, context, type=type)
 
 
 async def _load_fee_tiers(request: PageRequest, transaction_type: str) -> list[Any]:
     if transaction_type not in CHARGED_TYPES:
         raise ApiError(Code.NOT_FOUND)
-    await request.require_access(_FEE_ACTION.endpoint)
+    await request.require_access(FEE_FORM.action.endpoint)
     return _filter_fee_tiers(transaction_type, await request.get(_FEES_PATH))
 
 
@@ -152,67 +134,39 @@ def _filter_fee_tiers(transaction_type: str, fees: Any) -> list[Any]:
     return [tier for tier in fees["data"] if tier["type"] == transaction_type]
 
 
-def _parse_form(form: FormData) -> _FeeForm:
-    """Parse the fee form. Empty rows are ignored."""
-    tiers = [
-        (clean_amount(form.get(f"up_to_{row}")), form.get(f"rate_{row}"))
-        for row in range(_MAX_FEE_TIERS)
-    ]
-    return _FeeForm(
-        tiers=[tier for tier in tiers if any(tier)],
-        last_rate=form.get(f"rate_{_LAST_FEE_TIER}"),
-        payer=form.get("payer"),
-        fingerprint=form.get("seen"),
-    )
-
-
-def _build_request_tiers(transaction_type: str, form: _FeeForm) -> list[dict[str, Any]]:
-    """Return the fee tiers for the API request.
+def _parse_tiers(form: FormData, transaction_type: str) -> dict[str, dict[str, Any]]:
+    """Return the submitted fee tiers. Empty rows are ignored.
 
     A missing value is sent as an empty string, which the API rejects with an error that names the
     field.
     """
-    tier = {"type": transaction_type, "payer": form.payer or ""}
-    return [
-        *({**tier, "up_to": up_to or "", "rate": rate or ""} for up_to, rate in form.tiers),
-        {**tier, "up_to": None, "rate": form.last_rate or ""},
+    rows = [
+        (clean_amount(form.get(f"up_to_{row}")) or "", form.get(f"rate_{row}") or "")
+        for row in range(_MAX_FEE_TIERS)
     ]
+    tier = {"type": transaction_type, "payer": form.get("payer") or ""}
+    bounded = [{**tier, "up_to": up_to, "rate": rate} for up_to, rate in rows if up_to or rate]
+    last = {**tier, "up_to": None, "rate": form.get(f"rate_{_LAST_FEE_TIER}") or ""}
+    return {str(row): values for row, values in enumerate(bounded)} | {_LAST_FEE_TIER: last}
 
 
-def _render_form(
-    request: PageRequest, transaction_type: str, form: _FeeForm, error: ApiError | None = None
-) -> Reply[bytes]:
-    field_errors = _map_field_errors(form, error)
-    if error is not None and field_errors:  # the API's message contains field paths of the API
-        error = ApiError(error.code, "Fix the highlighted fields and try again.")
-    is_payment = (
-        transaction_type in chart.PAYMENT_TYPES
-    )  # a refund of a payment returns the fee to the receiver
-    return request.render(
-        "limits/fee.html",
-        action=msgspec.structs.replace(
-            _FEE_ACTION.translate(request.translator),
-            title=request.translate(
-                "Fee: {type}", type=request.translator.translate_label(humanize(transaction_type))
-            ),
+def _build_context(
+    request: PageRequest, transaction_type: str, tiers: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return what the template shows: tiers with an upper bound, and the rate above them."""
+    label = request.translator.translate_label(humanize(transaction_type))
+    # A refund of a payment returns the fee to the receiver.
+    is_payment = transaction_type in chart.PAYMENT_TYPES
+    return {
+        "action": msgspec.structs.replace(
+            FEE_FORM.action.translate(request.translator),
+            title=request.translate("Fee: {type}", type=label),
         ),
-        address=request.context.path,
-        error=error,
-        field_errors=field_errors,
-        steps=[*form.tiers, *[(None, None)] * _EMPTY_ROWS],
-        last_rate=form.last_rate,
-        payers=("receiver",) if is_payment else ("sender", "receiver"),
-        payer=form.payer,
-        fingerprint=form.fingerprint,
-    )
-
-
-def _map_field_errors(form: _FeeForm, error: ApiError | None) -> dict[str, str]:
-    """Map the API's errors, which refer to submitted fee tiers, to the fields of the form."""
-    fields = {} if error is None else (error.details or {}).get("fields", {})
-    field_errors = {}
-    for path, message in fields.items():
-        index, _, name = path.removeprefix("data[").partition("].")
-        is_last = index == str(len(form.tiers))
-        field_errors[f"{name}_{_LAST_FEE_TIER if is_last else index}"] = message
-    return field_errors
+        "steps": [
+            *((tier["up_to"], tier["rate"]) for tier in tiers[:-1]),
+            *[(None, None)] * _EMPTY_ROWS,
+        ],
+        "last_rate": tiers[-1]["rate"],
+        "payers": ("receiver",) if is_payment else ("sender", "receiver"),
+        "payer": tiers[0]["payer"],
+    }
