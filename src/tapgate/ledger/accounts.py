@@ -17,7 +17,7 @@ async def open_account(
     kyc_level: int | None = None,
     overdraft: int = 0,
 ) -> None:
-    """Insert an account of a subscriber, agent, processor or partner.
+    """Insert an account for a subscriber, agent, processor or partner.
 
     `public_name` is the part of the holder's name that other parties may see, by default all of it.
     """

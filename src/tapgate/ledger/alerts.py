@@ -34,14 +34,14 @@ _UPSERT_PER_AGENT: Final = (
 
 
 class _PendingAlert(NamedTuple):
-    match: RuleMatch  # the latest match, or the first match of a transaction held for review
+    match: RuleMatch  # the latest match, or a held transaction's first match
     occurrences: int
 
 
 async def raise_alerts(
     tx: Any, matches: Iterable[RuleMatch], now: datetime, new_id: IdGenerator
 ) -> list[int]:
-    """Write the alerts for rule matches and return the IDs of the new ones.
+    """Write the alerts for rule matches and return the new alerts' IDs.
 
     Each rule and subject has at most one unresolved alert, and further matches are added to it. A
     transaction held for review gets a separate alert, for the first rule that requires review.

@@ -1,4 +1,4 @@
-"""A subscriber's allowance: the limits of the KYC level and their current usage."""
+"""A subscriber's allowance: KYC level limits and their current usage."""
 
 from datetime import date
 from typing import Any
@@ -37,7 +37,7 @@ async def get_allowance(tx: Any, subscriber_id: int, rules: Rules, today: date) 
 
 
 def build_allowance(wallet: Account, rules: Rules, today: date) -> Allowance | None:
-    """Return the allowance of a wallet, or None for an account without a KYC level."""
+    """Return a wallet's allowance, or None for an account without a KYC level."""
     if wallet.kyc_level is None:
         return None
     day_used, month_used = wallet.get_usage(today)

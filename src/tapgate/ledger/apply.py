@@ -1,4 +1,4 @@
-"""Application of a decision to the in-memory state of its batch."""
+"""Applies decisions to a batch's in-memory state."""
 
 from tapgate.ledger import chart
 from tapgate.ledger.account_rules.commission import CashMovement
@@ -18,7 +18,7 @@ from tapgate.ledger.state import (
 
 
 def apply_decision(state: State, decision: Decision) -> None:
-    """Apply a decision to the state, so that later decisions of the batch see its effects."""
+    """Apply a decision to the state, so that later decisions in the batch see its effects."""
     for posting in decision.postings:
         _apply_posting(state, posting)
     if decision.hold is not None:
@@ -111,7 +111,7 @@ def _add_transaction(state: State, row: NewTransaction) -> None:
 
 
 def _add_to_windows(state: State, row: NewTransaction, payer: Account, payee: Account) -> None:
-    """Count a transaction in the time windows of the compliance rules that apply to it."""
+    """Count a transaction in the time windows of all applicable compliance rules."""
     for subject, rules in state.rules.screening.get(row.type, {}).items():
         for account in get_subject_accounts(subject, payer, payee):
             for rule in rules:

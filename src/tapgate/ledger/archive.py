@@ -1,9 +1,9 @@
-"""Archiving of months: their tables are detached from the ledger and exported to files.
+"""Archives months: detaches their tables from the ledger and exports them to files.
 
 A month is archived in steps, each of which is repeated if it was interrupted:
 
-1. The month is compared with the digests of its verification. Its sums by account are recorded and
-   its entries are detached, in one database transaction.
+1. The month is compared with its verification digests. Its sums by account are recorded and its
+   entries are detached, in one database transaction.
 2. Its transactions are detached. Payments lock the two tables in different orders, so one database
    transaction cannot lock both.
 3. Both tables, now in the schema `archive`, are exported, and dropped if requested.
@@ -38,7 +38,7 @@ from tapgate.runtime.store.partitions import (
 )
 from tapgate.runtime.store.transaction import Transaction
 
-#: Schema of the tables of archived months. Not part of a backup.
+#: Schema for archived months. Not part of a backup.
 ARCHIVE_SCHEMA: Final = "archive"
 ENTRIES, TRANSACTIONS = TABLES
 _MAX_ATTEMPTS: Final = 100
@@ -51,12 +51,12 @@ _SUM_ENTRIES: Final = """
         AS side (account_id, amount)
     WHERE transaction_id = ANY ($1::bigint[]) GROUP BY account_id"""
 
-#: Opens a database transaction on the connection of the job.
+#: Opens a database transaction on the job's connection.
 OpenTransaction = Callable[[], AbstractAsyncContextManager[Transaction]]
 
 
 class Month(NamedTuple):
-    """Month of the ledger, or several that share a partition."""
+    """Ledger month, or several months that share a partition."""
 
     first_id: int
     end_id: int
@@ -74,7 +74,7 @@ class _Contents(NamedTuple):
 
 
 async def list_months(connection: Any, before: datetime) -> list[Month]:
-    """Return the months of the ledger that end before a time, oldest first."""
+    """Return the ledger months that end before a time, oldest first."""
     end_id = await archived.get_end_id(connection)
     await checks.require_divided(connection, end_id)
     entries, transactions = [
@@ -87,7 +87,7 @@ async def list_months(connection: Any, before: datetime) -> list[Month]:
         for table in TABLES
     ]
     if entries != transactions:
-        raise StoreError("the partitions of transactions and entries differ. Try again later")
+        raise StoreError("transaction and entry partitions differ. Try again later")
     return transactions
 
 
@@ -119,7 +119,7 @@ async def archive_month(
 async def finish_month(
     connection: Any, month: ArchivedMonth, open_transaction: OpenTransaction
 ) -> None:
-    """Detach the transactions of a month whose entries are detached."""
+    """Detach a month's transactions after its entries."""
     kept = await checks.list_kept(connection, month)
     async with open_transaction() as tx:
         await tx.execute(
@@ -210,7 +210,7 @@ async def _store_month(
     )
     await _store_sums(tx, sums)
     await _add_verified_sums(tx, vault, contents.reviewed_sums)
-    # Old matches are not needed any more, and would contradict the transactions that remain.
+    # Old matches are no longer needed, and would contradict the transactions that remain.
     await tx.execute(
         "DELETE FROM cash_matches WHERE transaction_id < $1 OR matched_id < $1", month.end_id
     )
@@ -228,7 +228,7 @@ async def _store_sums(tx: Any, sums: Mapping[int, int]) -> None:
 
 
 async def _add_verified_sums(tx: Any, vault: Vault, change: Mapping[int, int]) -> None:
-    """Add to the sums of verified entries, which leave out reviewed transactions of the ledger."""
+    """Add to the verified entry sums, which exclude reviewed transactions."""
     end_id = await tx.fetchval("SELECT end_id FROM verified_sums_seal")
     sums = await checkpoints.load_sums(tx, vault, end_id)
     if sums is None:
@@ -255,7 +255,7 @@ async def retry_locked(tx: Any, change: Callable[[], Awaitable[None]]) -> None:
 async def _detach(
     tx: Any, table: PartitionedTable, month: Month | ArchivedMonth, kept: list[int]
 ) -> None:
-    """Move a partition to the schema of the archive. The first partition takes over its IDs."""
+    """Move a partition to the archive schema. The first partition takes over its IDs."""
     name, first = f"{table.name}_{month.name}", f"{table.name}_initial"
     await tx.execute(f"CREATE SCHEMA IF NOT EXISTS {ARCHIVE_SCHEMA}")
     await tx.execute(f"ALTER TABLE {table.name} DETACH PARTITION {name}")
@@ -278,9 +278,9 @@ async def restore_month(
     open_transaction: OpenTransaction,
     record: Callable[[Transaction, str], Awaitable[None]],
 ) -> None:
-    """Attach the tables of the last archived month again. They must be in the archive's schema.
+    """Reattach the last archived month's tables. They must be in the archive schema.
 
-    The steps are those of archiving, in reverse order.
+    The archiving steps run in reverse order.
     """
     month = archive.months[-1]
     lower = archive.months[-2].end_id if len(archive.months) > 1 else month.first_id
@@ -324,7 +324,7 @@ async def _add_bounds(connection: Any, table: PartitionedTable, month: ArchivedM
 async def _sum_archived(
     connection: Any, month: ArchivedMonth
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the sums of a detached month: of all its archived entries, and of reviewed ones."""
+    """Return a detached month's sums: all archived entries, and reviewed entries only."""
     archived_entries = f"""
         SELECT * FROM {ARCHIVE_SCHEMA}.entries_{month.name} WHERE transaction_id NOT IN (
             SELECT transaction_id FROM entries_initial

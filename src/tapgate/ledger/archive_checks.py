@@ -1,4 +1,4 @@
-"""What must hold before a month is archived, and which of its transactions stay in the ledger."""
+"""Checks before a month is archived, and the transactions that stay in the ledger."""
 
 from typing import Any, Final, Protocol
 
@@ -21,7 +21,7 @@ class _Month(Protocol):
 
 
 async def require_divided(connection: Any, archive_end: int) -> None:
-    """Raise StoreError if the first partition has more than what stayed of archived months."""
+    """Raise StoreError if the first partition contains more than archived months left behind."""
     if await connection.fetchval(
         "SELECT EXISTS (SELECT FROM transactions_initial WHERE id >= $1)", archive_end
     ):
@@ -47,7 +47,7 @@ async def require_closed(connection: Any, month: _Month) -> None:
 async def list_kept(connection: Any, month: _Month) -> list[int]:
     """Return the transactions that stay in the ledger.
 
-    They moved money in a later month, or refund a payment that stays or is of a later month.
+    They moved money in a later month, or refund a payment that stays or is in a later month.
     """
     rows = await connection.fetch(
         f"""SELECT id FROM transactions_{month.name}
@@ -63,9 +63,9 @@ async def list_kept(connection: Any, month: _Month) -> list[int]:
 
 
 async def list_late(tx: Any, month: _Month) -> list[int]:
-    """Return transactions of a node with a wrong clock, created after the entries were detached.
+    """Return transactions that a node with a wrong clock created after the entries were detached.
 
-    The table of the month must be locked. Only indexes are read.
+    The month's table must be locked. Only indexes are read.
     """
     rows = await tx.fetch(
         f"""SELECT transaction_id AS id FROM entries_initial
@@ -87,7 +87,7 @@ async def count_entries(connection: Any, month: _Month) -> tuple[int, int]:
 
 
 async def lock_unchanged(tx: Any, month: _Month, expected: tuple[int, int]) -> None:
-    """Refuse new entries of a month until the end of the database transaction.
+    """Refuse new entries in a month until the end of the database transaction.
 
     Payments continue, because they insert into later months. Raises StoreError if the entries
     are not those that were counted before.

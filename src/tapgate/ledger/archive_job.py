@@ -26,7 +26,7 @@ from tapgate.runtime.store.partitions import TABLES, PartitionedTable, create_de
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import Clock
 
-#: Adds an audit entry with an action and the name of the month.
+#: Adds an audit entry with an action and the month's name.
 AuditCallback = Callable[[Transaction, str, str], Awaitable[None]]
 
 _ORDERS = {"transactions": "id", "entries": "transaction_id, position"}
@@ -89,10 +89,10 @@ class ArchiveJob:
     async def _complete(
         self, month: ArchivedMonth, folder: Path, *, drop: bool
     ) -> AsyncIterator[str]:
-        """Run the steps that are left after the entries of a month were detached."""
+        """Run the remaining steps after a month's entries were detached."""
         if not month.is_detached:
             await steps.finish_month(self._connection, month, self._open_transaction)
-            # Files of an interrupted restore are out of date: refunds may have followed.
+            # Files from an interrupted restore are out of date: refunds may have followed.
             month = month._replace(is_detached=True, files=None)
         if month.files is None:
             orders = {f"{table}_{month.name}": order for table, order in _ORDERS.items()}
@@ -158,7 +158,7 @@ class ArchiveJob:
     async def _load_files(
         self, month: ArchivedMonth, folder: Path, tables: Sequence[PartitionedTable]
     ) -> None:
-        """Create tables of a month from its files, all or nothing."""
+        """Create a month's tables from its files, all or nothing."""
         manifest = read_manifest(folder, month.name, _require_files(month))
         async with self._open_transaction() as tx:
             await tx.execute(f"CREATE SCHEMA IF NOT EXISTS {ARCHIVE_SCHEMA}")

@@ -1,10 +1,9 @@
-"""Archived months of the ledger: where it begins, and the sums of the entries before.
+"""Archived months: where the ledger begins, and the sums of earlier entries.
 
 The archive has no gaps: all transactions with IDs below `Archive.end_id` are archived, except those
 that moved money after the end of their month, for example after a review. These stay in the ledger.
 
-The months form a chain of MACs whose key is not in the database, like the checkpoints of
-verification.
+The months form a chain of MACs whose key is not in the database, like verification checkpoints.
 """
 
 import hashlib
@@ -22,7 +21,7 @@ from tapgate.runtime.store.pipeline import send_ahead
 from tapgate_client.errors import invalid_field
 
 _PURPOSE: Final = "ledger archive"
-#: Details of the error for a request about an archived transaction.
+#: Error details for a request about an archived transaction.
 ARCHIVED: Final = {"reason": "archived"}
 _COLUMNS: Final = """
     first_id, end_id, name, transactions, entries, reviewed_entries, sums_digest, mac, archived_at,
@@ -32,11 +31,11 @@ _COLUMNS: Final = """
 class ArchivedMonth(NamedTuple):
     first_id: int
     end_id: int
-    #: As in the names of its tables and files: 2026_03.
+    #: As in table and file names: 2026_03.
     name: str
     transactions: int
     entries: int
-    #: Entries of transactions that were under review. Checkpoints do not count them.
+    #: Entries whose transactions were under review. Checkpoints do not count them.
     reviewed_entries: int
     sums_digest: bytes
     mac: bytes
@@ -44,7 +43,7 @@ class ArchivedMonth(NamedTuple):
     archived_by: str
     #: False while only the entries are detached.
     is_detached: bool
-    #: Name of a file to its SHA-256 digest, or None before the export.
+    #: File name to SHA-256 digest, or None before the export.
     files: dict[str, str] | None
     dropped_at: datetime | None
 
@@ -118,7 +117,7 @@ def compute_mac(vault: Vault, previous: bytes, month: ArchivedMonth) -> bytes:
 
 
 async def find_old_macs(connection: Any, vault: Vault) -> dict[int, bytes]:
-    """Return the new MACs of months, by end ID, whose MAC is authentic but of an older secret key.
+    """Return new month MACs, by end ID, where the MAC is authentic but uses an older secret key.
 
     All MACs after such a month change too.
     """
@@ -134,7 +133,7 @@ async def find_old_macs(connection: Any, vault: Vault) -> dict[int, bytes]:
 
 
 async def renew_macs(connection: Any, vault: Vault) -> None:
-    """Replace authentic MACs by MACs of the newest secret key. No month may be archived now."""
+    """Recompute authentic MACs with the newest secret key. No month may be archived now."""
     async with connection.transaction():
         new = await find_old_macs(connection, vault)
         await connection.executemany(

@@ -1,4 +1,4 @@
-"""Dry run of a transaction, which reports every failed check.
+"""Transaction dry run that reports every failed check.
 
 PINs are not verified, and a party may be unknown. Nothing is moved, stored or counted. The result
 may be out of date by the time the transaction is submitted.
@@ -26,7 +26,7 @@ _UNKNOWN_PARTY: Final = Party("account", 0)
 class RemainingLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What a payer may still spend: in one transaction, today and this month.
 
-    A card with a daily limit of its own may reduce what is left for today.
+    A card's own daily limit may reduce what is left for today.
     """
 
     transaction: int
@@ -35,12 +35,12 @@ class RemainingLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of a dry run. `rejections` are in the order in which the ledger checks."""
+    """Dry run result. `rejections` are in the order in which the ledger checks."""
 
     fee: int
     fee_payer: str  # sender or receiver
-    pin_required: bool | None = None  # None if it depends on limits of a payer who is not known
-    limits: RemainingLimits | None = None  # None without a payer to whom limits apply
+    pin_required: bool | None = None  # None if it depends on an unknown payer's limits
+    limits: RemainingLimits | None = None  # None if no limits apply to the payer
     rejections: tuple[Rejection, ...] = ()  # missing party, status, limits, compliance, funds
     matches: tuple[RuleMatch, ...] = ()  # all matching compliance rules, whatever their action
 
@@ -55,7 +55,7 @@ def build_command(
 ) -> Command:
     """Build a command with the subscriber as payer, or as payee for receive-only types.
 
-    `recipient` is the payee of a subscriber who pays.
+    `recipient` is the payee if the subscriber pays.
     """
     is_payer = transaction_type not in chart.RECEIVE_ONLY_TYPES
     payer, payee = (subscriber, recipient) if is_payer else (None, subscriber)
@@ -65,7 +65,7 @@ def build_command(
         payer=payer or _UNKNOWN_PARTY,
         payee=payee or _UNKNOWN_PARTY,
         amount=amount,
-        # The payer of a receive-only type is not the subscriber.
+        # For a receive-only type, the payer is not the subscriber.
         pin_policy=pin_policy if is_payer else "if_given",
     )
 

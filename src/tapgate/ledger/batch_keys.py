@@ -1,4 +1,4 @@
-"""Keys of the rows that a batch needs."""
+"""Row keys that a batch needs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from tapgate.ledger import chart
 from tapgate.ledger.commands import Command, LedgerCommand, Party
 from tapgate.runtime.store.id_ranges import add_range
 
-#: A statement of its own for batches that need it: a plan opens all partitions of the transactions.
+#: A separate statement, because its plan opens all transaction partitions. Few batches need it.
 _FIND_TRANSACTION_ACCOUNTS = """
     SELECT unnest(ARRAY[from_account, to_account,
                         CASE WHEN left(type, 10) = 'agent_cash' THEN (
@@ -18,7 +18,7 @@ _FIND_TRANSACTION_ACCOUNTS = """
 
 
 class BatchKeys:
-    """Keys of all rows that the commands of a batch refer to."""
+    """Keys of all rows that a batch's commands refer to."""
 
     def __init__(self, commands: Sequence[LedgerCommand]) -> None:
         self.card_serials: set[str] = set()
@@ -84,5 +84,5 @@ class BatchKeys:
         )
 
     def get_lock_names(self) -> list[str]:
-        """Return the names of the advisory locks on idempotency keys and partner references."""
+        """Return the advisory lock names for idempotency keys and partner references."""
         return [f"{scope} {key}" for scope, key in (*self.request_keys, *self.partner_references)]

@@ -1,4 +1,4 @@
-"""Chart of accounts and transaction types: the business vocabulary of the ledger."""
+"""Chart of accounts and transaction types: the ledger's business vocabulary."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -26,7 +26,7 @@ PLATFORM_ACCOUNT_KINDS: Final = (FEES, COMMISSION_EXPENSE, CASH)
 
 
 class AccountStatus(StrEnum):
-    """Status of an account. In the API, its name depends on the holder."""
+    """Account status. In the API, its name depends on the holder."""
 
     ACTIVE = "active"
     BLOCKED = "blocked"
@@ -34,7 +34,7 @@ class AccountStatus(StrEnum):
 
 
 class HolderErrorCodes(NamedTuple):
-    """Error codes for a missing or inactive holder of one kind of account."""
+    """Error codes for a missing or inactive holder, per account kind."""
 
     not_found: Code
     not_active: Code
@@ -81,7 +81,7 @@ LIMITED_TYPES: Final = frozenset(
 )
 #: Types other than refunds that a subscriber can only receive.
 RECEIVE_ONLY_TYPES: Final = frozenset({AGENT_CASHIN, PARTNER_FUND, PROCESSOR_TRANSFER})
-#: Possible subjects of a compliance rule, and the types in which each can take part.
+#: Possible compliance rule subjects, and the types in which each can take part.
 SUBJECT_TYPES: Final[Mapping[str, frozenset[str]]] = {
     RuleSubject.PAYER: LIMITED_TYPES,
     RuleSubject.PAYEE: RECEIVE_ONLY_TYPES | {TRANSFER_P2P, TRANSFER, REFUND},

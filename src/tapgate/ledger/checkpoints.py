@@ -1,10 +1,9 @@
 """Stored progress of ledger verification, so that a verification reads only what is new.
 
-A verified range of IDs has a digest of what must not change any more. Its MAC also covers the range
-before it, and the sums by account have a MAC of their own. The key is not in the database, so
-changed or removed checkpoints are detected. Then, and on request, everything is verified, and each
-range is compared with its stored digest: this finds entries that were changed together with all
-balances.
+A verified range of IDs has a digest of what must no longer change. Its MAC also covers the range
+before it, and the sums by account have a separate MAC. The key is not in the database, so changed
+or removed checkpoints are detected. Then, and on request, everything is verified, and each range is
+compared with its stored digest: this finds entries that were changed together with all balances.
 """
 
 import hashlib
@@ -80,7 +79,7 @@ async def verify_with_checkpoints(
 
 
 async def save_progress(connection: Any, vault: Vault, progress: Progress, now: datetime) -> None:
-    """Store the ranges and sums of a verification that found nothing.
+    """Store ranges and sums after a verification that found no violations.
 
     Nothing is stored if a month was archived or restored since it started, or another verification
     has stored its progress. Ranges that span months are replaced by their parts.
@@ -119,7 +118,7 @@ async def _read_basis(connection: Any) -> tuple[int, bytes | None]:
 async def _add_ranges(
     connection: Any, vault: Vault, mac: bytes, ranges: Iterable[VerifiedRange], now: datetime
 ) -> bytes:
-    """Add ranges after the one with this MAC, and return the MAC of the last."""
+    """Add ranges after the one with this MAC, and return the last MAC."""
     rows = []
     for verified in ranges:
         mac = vault.keyed_hash(_PURPOSE, _build_mac_input(mac, verified))
@@ -196,7 +195,7 @@ async def store_sums(connection: Any, vault: Vault, end_id: int, sums: Mapping[i
 
 
 async def find_old_macs(connection: Any, vault: Vault) -> dict[int, bytes]:
-    """Return the new MACs of ranges, by end ID, whose MAC is authentic but of an older secret key.
+    """Return new range MACs, by end ID, where the MAC is authentic but uses an older secret key.
 
     All MACs after such a range change too.
     """
@@ -211,7 +210,7 @@ async def find_old_macs(connection: Any, vault: Vault) -> dict[int, bytes]:
 
 
 async def renew_macs(connection: Any, vault: Vault) -> None:
-    """Replace authentic MACs by MACs of the newest secret key."""
+    """Recompute authentic MACs with the newest secret key."""
     async with connection.transaction():
         await lock_checkpoints(connection)
         end_id = await connection.fetchval("SELECT end_id FROM verified_sums_seal")

@@ -40,7 +40,7 @@ def _check_parties_exist(context: CommandContext) -> Rejection | None:
             proof = command.card_proof if party is command.payer else None
             if proof is None:
                 return Rejection(Code.CARD_NOT_FOUND)
-            # The error of a proof does not reveal whether a card has this serial.
+            # The proof error does not reveal whether a card has this serial.
             return _OTHER_CARD if proof.is_signed else Rejection(Code.CARD_NOT_GENUINE)
         if account is None and party.by == "owner":
             return Rejection(chart.HOLDER_ERROR_CODES[party.kind].not_found)
@@ -99,7 +99,7 @@ def _check_card_proof(context: CommandContext) -> Rejection | None:
 
 
 def _check_proof_threshold(context: CommandContext) -> Rejection | None:
-    """Reject an amount that needs a proof if the card does not sign its taps."""
+    """Reject an amount that requires a card proof if the card does not sign its taps."""
     limits, card = context.limits, context.payer_card
     threshold = None if limits is None else limits.proof_required_above
     if threshold is None or context.amount <= threshold:

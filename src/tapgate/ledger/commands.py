@@ -53,11 +53,11 @@ CASH_PARTY = Party("owner", 0, chart.CASH)
 
 
 class ScopedIdempotencyKey(msgspec.Struct, frozen=True, gc=False):
-    """Idempotency key of a request, unique within its scope."""
+    """A request's idempotency key, unique within its scope."""
 
     scope: str
     request_id: str
-    fingerprint: bytes  # hash of the request without its PINs
+    fingerprint: bytes  # request hash without PINs
     lookup_scopes: tuple[str, ...] = ()  # scopes to search; if empty, only `scope`
 
 
@@ -72,10 +72,10 @@ class PartnerReference(msgspec.Struct, frozen=True, gc=False):
 
 
 class TransactionResult(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
-    """Result of an accepted or declined command.
+    """Result for an accepted or declined command.
 
-    It is stored with the transaction, so that a replay returns it again. The result of a review
-    decision is not stored.
+    It is stored with the transaction, so that a replay returns it again. A review decision's result
+    is not stored.
     """
 
     transaction_id: int
@@ -134,10 +134,10 @@ class Command(
     payee: Party
     amount: int | None  # None: refund the rest of the payment, or pay out the available balance
     payer_pin: str | None = None
-    payee_pin: str | None = None  # PIN of an agent who hands out cash
+    payee_pin: str | None = None  # for an agent who hands out cash
     #: Credential whose wrong PINs are counted; None if they are counted per phone.
     pin_credential: str | None = None
-    card_proof: ProofResult | None = None  # proof of the payer's card
+    card_proof: ProofResult | None = None  # for the payer's card
     pin_policy: PinPolicy = "if_given"
     wallets_only: bool = False  # both accounts must be wallets
     original_id: int | None = None  # the payment to refund
@@ -145,16 +145,16 @@ class Command(
     reference: PartnerReference | None = None
     context: dict[str, Any] | None = None  # terminal, merchant, memo, metadata: stored, not checked
     caller_error: Code | None = None  # error found by the caller, reported if the parties exist
-    checks_restriction: bool = False  # whether to set `is_payee_restricted` of the outcome
+    checks_restriction: bool = False  # whether to set the outcome's `is_payee_restricted`
     audit: AuditFacts | None = None  # set if rows outside the ledger commit with the command
     approval_id: int | None = None  # approval whose execution ends with the command
-    traceparent: str | None = None  # span of the request, if traces are exported
+    traceparent: str | None = None  # the request's span, if traces are exported
 
 
 class ReviewDecision(
     msgspec.Struct, frozen=True, kw_only=True, array_like=True, tag_field="command", tag="review"
 ):
-    """Outcome of a review: release the held funds to the payee, or return them to the payer."""
+    """Review outcome: release the held funds to the payee, or return them to the payer."""
 
     transaction_id: int
     release: bool
@@ -169,7 +169,7 @@ LedgerCommand = Command | ReviewDecision
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
-    """Outcome of a command: the result of a transaction, or a rejection.
+    """Command outcome: a transaction result or a rejection.
 
     A rejection stores no transaction, but it can update a PIN's failure count and raise alerts.
     """
@@ -184,7 +184,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     related: bytes | None = None
 
     def require_accepted(self) -> TransactionResult:
-        """Return the result of an accepted command; raise a decline or rejection as an ApiError."""
+        """Return an accepted command's result; raise a decline or rejection as an ApiError."""
         if self.code is not None:
             headers = {"Idempotent-Replayed": "true"} if self.replayed else None
             if self.code == Code.RATE_LIMITED:

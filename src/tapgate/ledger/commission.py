@@ -19,7 +19,7 @@ from tapgate.ledger.account_rules.commission import (
 )
 from tapgate.ledger.state import Account, CashPair, EarnedCommission, Posting, State
 
-#: More than the time in an ID can differ from the time of the transaction.
+#: More than an ID's time can differ from the transaction's.
 _ID_TIME_TOLERANCE: Final = timedelta(hours=1)
 
 
@@ -106,7 +106,7 @@ async def load_movements(
 
 
 async def store_matches(tx: Any, matches: Collection[tuple[int, CashMatch]], now: datetime) -> None:
-    """Insert the matches of a batch, each with its transaction ID."""
+    """Insert a batch's matches, each with its transaction ID."""
     await tx.execute(
         """INSERT INTO cash_matches (transaction_id, matched_id, amount, matched_at)
            SELECT *, $4::timestamptz FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])""",

@@ -73,7 +73,7 @@ def _decide(context: CommandContext, new_id: Callable[[], int]) -> Decision:
 
 
 def _find_replay(context: CommandContext) -> Outcome | None:
-    """Return the original outcome of a replay, a conflict, or None for a new request.
+    """Return a replay's original outcome, a conflict, or None for a new request.
 
     In a conflict, the idempotency key or partner reference was used for a different request.
     """
@@ -98,9 +98,9 @@ def _find_replay(context: CommandContext) -> Outcome | None:
 def _find_replayed_request(state: State, request: ScopedIdempotencyKey) -> Outcome | None:
     """Return the original outcome or a conflict, or None if the idempotency key is new.
 
-    The lookup may find several requests: before idempotency keys were scoped to the owner of the
-    API key, each API key of an owner could use the same idempotency key. The request is a replay if
-    the fingerprint of one of them matches, and otherwise a conflict.
+    The lookup may find several requests: before idempotency keys were scoped to the API key's
+    owner, an owner's API keys could each use the same idempotency key. The request is a replay if
+    one of the fingerprints matches, and otherwise a conflict.
     """
     scopes = request.lookup_scopes or (request.scope,)
     prior_requests = [state.prior_requests.get((scope, request.request_id)) for scope in scopes]

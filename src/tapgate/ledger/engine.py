@@ -58,7 +58,7 @@ _GATHER_LOOP_TURNS: Final = 8
 #: then fail too, instead of waiting in turn.
 _MAX_OUTAGE_SECONDS: Final = 1.0
 
-#: Every statement of a batch looks up rows by key, so one generic plan per statement suffices.
+#: Every statement in a batch looks up rows by key, so one generic plan per statement suffices.
 #: A plan made while the tables were empty stays cached, so table scans, hash joins and
 #: merge joins are disabled.
 _SESSION_SETTINGS: Final = {
@@ -90,7 +90,7 @@ def ignore_batch(report: BatchReport) -> None:
 
 
 class BatchStats(msgspec.Struct):
-    """Counters of the batches committed so far, and of retried attempts."""
+    """Counters for batches committed so far and for retried attempts."""
 
     batches: int = 0
     commands: int = 0
@@ -174,7 +174,7 @@ class Ledger:
         return self._database.pool
 
     async def get_server_status(self) -> ServerStatus:
-        """Return the state of the database server, as the ledger's sessions see it."""
+        """Return the database server state, as the ledger's sessions see it."""
         return await get_server_status(self._database)
 
     async def submit(self, command: LedgerCommand) -> Outcome:
@@ -199,7 +199,7 @@ class Ledger:
         return self.enqueue(command)
 
     def enqueue(self, command: LedgerCommand) -> "asyncio.Future[Outcome]":
-        """Add a command to the next batch, and return the future of its outcome."""
+        """Add a command to the next batch, and return a future for its outcome."""
         if self._is_stopping:
             raise self._reject(command, "The service is stopping.")
         if len(self._pending) >= self._max_pending:
@@ -264,7 +264,7 @@ class Ledger:
                 await asyncio.sleep(0)
 
     async def _process_batch(self, batch: Sequence[PendingCommand]) -> ApiError | None:
-        """Process a batch and resolve its futures; return the error of a database outage, or None.
+        """Process a batch and resolve its futures; return an outage error, or None.
 
         If a batch of several commands fails for another reason, each is processed individually.
         """

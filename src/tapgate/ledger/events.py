@@ -1,8 +1,7 @@
-"""Webhook events of a batch, enqueued by one statement in the batch's database transaction.
+"""A batch's webhook events, enqueued by one statement in its database transaction.
 
-Only the type, the subject ID and the time of an event are stored here. The record is loaded when
-the event is first sent. If no webhook endpoint receives any event of the batch, no statement is
-executed.
+Only the event's type, subject ID and time are stored here. The record is loaded when the event is
+first sent. If no webhook endpoint receives any of the batch's events, no statement is executed.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,6 @@
-"""Lookup of transactions by idempotency key and by partner reference.
+"""Finds transactions by idempotency key and by partner reference.
 
-Both have tables of their own: the unique index of a partitioned table could not include them.
+Both have separate tables: a partitioned table's unique index could not include them.
 """
 
 from collections.abc import Collection
@@ -37,29 +37,29 @@ _LIST_SCOPES: Final = """
 
 
 def build_key_query(keys: Collection[tuple[str, str]]) -> Query | None:
-    """Return the query of `find_by_idempotency_keys`, or None without keys."""
+    """Return the query for `find_by_idempotency_keys`, or None without keys."""
     return _build_query(_FIND_BY_KEY, keys)
 
 
 def build_reference_query(references: Collection[tuple[int, str]]) -> Query | None:
-    """Return the query of `find_by_partner_references`, or None without references."""
+    """Return the query for `find_by_partner_references`, or None without references."""
     return _build_query(_FIND_BY_REFERENCE, references)
 
 
 async def find_by_idempotency_keys(reader: Any, keys: Collection[tuple[str, str]]) -> list[int]:
-    """Return the IDs of the transactions with these pairs of scope and request ID."""
+    """Return transaction IDs by (scope, request ID) pair."""
     return await _find(reader, build_key_query(keys))
 
 
 async def find_by_partner_references(
     reader: Any, references: Collection[tuple[int, str]]
 ) -> list[int]:
-    """Return the IDs of the transactions that have not failed with these partners' references."""
+    """Return transaction IDs by partner reference, without failed transactions."""
     return await _find(reader, build_reference_query(references))
 
 
 async def find_by_request_id(reader: Any, request_id: str) -> list[int]:
-    """Return the IDs of the transactions with this request ID, of all owners.
+    """Return the IDs of all owners' transactions with this request ID.
 
     Looks it up for each owner that has used idempotency keys. An index by request ID alone would
     cost every payment a write to a random page.

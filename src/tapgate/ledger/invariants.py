@@ -3,10 +3,10 @@
 The queries share no code with the modules that write the ledger. A query returns the prefix and the
 number of an ID (both NULL if the row has no ID) and a description.
 
-Range invariants, about transactions and entries, hold for every range of IDs and are checked range
-by range. The parameters $1 and $2 are the first ID of the range and the first ID after it. State
-invariants are about the current state. Their parameter $1 is the start of the transactions that
-were not verified before: an ID, 0 for a verification of everything.
+Range invariants, about transactions and entries, hold for every ID range and are checked range by
+range. The parameters $1 and $2 are the first ID in the range and the first ID after it. State
+invariants are about the current state. Their parameter $1 is the ID from which transactions were
+not verified before, or 0 if everything is verified.
 """
 
 from typing import Final
@@ -16,10 +16,10 @@ USAGE: Final = "daily and monthly usage matches the amounts sent"
 CARD_SPENDING: Final = "daily spending of limited cards matches their payments"
 TOTALS: Final = "overview totals match the transactions"
 
-#: Checked for each range of IDs. The refunds of a range are those of its payments, and those in the
-#: range of earlier payments. The ID of a refund can be lower than that of its payment, if a clock
-#: was set back or the clocks of two nodes differ. OFFSET 0 fixes the plan: earlier payments are few
-#: and looked up by ID, whatever the statistics say.
+#: Checked for each ID range. A range includes the refunds of its payments, and its own refunds of
+#: earlier payments. A refund's ID can be lower than the payment's ID, if a clock was set back or
+#: two nodes' clocks differ. OFFSET 0 fixes the plan: earlier payments are few and looked up by ID,
+#: whatever the statistics say.
 RANGE_INVARIANTS: Final[dict[str, str]] = {
     "every entry refers to two existing accounts": """
         WITH used AS (
@@ -87,7 +87,7 @@ RANGE_INVARIANTS: Final[dict[str, str]] = {
               <> (t.refunded_amount BETWEEN 1 AND t.amount - 1)""",
 }
 
-#: The sums of the entries before $1 are passed as $2 and $3, except for transactions that were ever
+#: The entry sums before $1 are passed as $2 and $3, except for transactions that were ever
 #: under review: their entries are written when they are released. For limits, $2 is the first day,
 #: and for the overview totals the first bucket.
 STATE_INVARIANTS: Final[dict[str, str]] = {

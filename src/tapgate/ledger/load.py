@@ -1,11 +1,11 @@
-"""Database reads and locks of a batch, in a constant number of statements.
+"""A batch's database reads and locks, in a constant number of statements.
 
 Locks are taken in one total order, so that batches do not deadlock: idempotency keys and partner
 references, then accounts by ID, then merchants' settlement accounts by ID. A batch that only
 credits merchants does not lock their accounts here, because many batches credit them concurrently:
 `write` locks and credits them last. A batch that may also debit a merchant locks the accounts of
 all its merchants here, in one statement. A party identified by owner or account ID is locked with
-all accounts of the owner, because the PIN and its failure count belong to the owner.
+all the owner's accounts, because the PIN and its failure count belong to the owner.
 """
 
 from collections.abc import Collection, Sequence
@@ -72,7 +72,7 @@ _SELECT_LOCKED = f"""
     SELECT {_ACCOUNT_COLUMNS}, false FROM accounts WHERE owner_id = ANY ($1::bigint[])"""
 
 _CARD_COLUMN_COUNT = 14
-#: Type of the first column of a table of keys.
+#: Type of a key table's first column.
 _KEY_TYPES = {"idempotency_keys": "text", "partner_references": "bigint"}
 _AGENT_TYPES = chart.CASH_TYPES | {chart.AGENT_TRANSFER}
 
@@ -170,7 +170,7 @@ async def _load_rows(
 ) -> None:
     """Load everything that most batches need in one statement.
 
-    PostgreSQL takes the snapshot of a statement when the statement starts, which is after all locks
+    PostgreSQL takes a statement's snapshot when the statement starts, which is after all locks
     were granted. The statement therefore sees everything that was committed under these locks, and
     the data of locked accounts that it reads cannot change before the batch commits. It must not
     be merged with the statement that locks, whose snapshot is older than its locks.
@@ -311,7 +311,7 @@ async def _load_transactions(tx: Any, state: State, keys: BatchKeys) -> None:
 def _build_card_query(keys: BatchKeys) -> Query | None:
     """Return a query for cards with their PINs: the holder's PIN, or a child card's own.
 
-    The status of the keyset is read here, because it may be retired after a proof was verified. The
+    The keyset status is read here, because it may be retired after a proof was verified. The
     few retired keysets are read once per batch.
     """
     if not keys.card_serials:

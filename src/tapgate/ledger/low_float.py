@@ -13,7 +13,7 @@ class LowFloat(NamedTuple):
 
 
 def find_low_floats(state: State, decisions: Sequence[Decision]) -> list[LowFloat]:
-    """Return each drop of an agent's float below the threshold, in order.
+    """Return each time that an agent's float drops below the threshold, in order.
 
     Postings are applied one by one, so the result does not depend on how commands are batched.
     """

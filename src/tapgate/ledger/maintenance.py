@@ -1,4 +1,4 @@
-"""Background maintenance of the ledger's tables: new partitions."""
+"""Background maintenance for ledger tables: new partitions."""
 
 import asyncio
 from datetime import datetime
@@ -38,10 +38,10 @@ class LedgerMaintenance:
 
 
 async def ensure_partitions(database: Database, now: datetime) -> list[str]:
-    """Create the partitions of the next months, and return the names of new ones.
+    """Create partitions for the next months, and return their names.
 
-    Without them payments continue: the last partition has no upper bound. So a lock that cannot be
-    had is only logged.
+    Without them, payments continue: the last partition has no upper bound. So a lock timeout is
+    only logged.
     """
     created: list[str] = []
     try:

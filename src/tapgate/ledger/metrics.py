@@ -1,4 +1,4 @@
-"""Prometheus metrics of the ledger: transactions by outcome, and the batches that execute them."""
+"""Ledger metrics for Prometheus: transactions by outcome, and the batches that execute them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -13,7 +13,7 @@ from tapgate_client.schemas.transactions import TransactionStatus, TransactionTy
 
 _SIZE_BOUNDS: Final = (1, 2, 5, 10, 25, 50, 100, 250, 500)
 _SECONDS_BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-#: Type label of review decisions, which are no transactions of their own.
+#: Type label of review decisions, which are not transactions.
 _REVIEW: Final = "review"
 #: Held in a constant, because the attribute lookup on an enum class is slow in Python 3.11.
 _UNDER_REVIEW: Final = TransactionStatus.UNDER_REVIEW.value
@@ -38,7 +38,7 @@ _FAILED: Final = OutcomeLabel.FAILED
 
 
 class BatchTiming(NamedTuple):
-    """Seconds that each phase of a batch took. Loading includes opening the transaction."""
+    """Seconds per batch phase. Loading includes opening the transaction."""
 
     load: float
     decide: float
@@ -76,14 +76,14 @@ def _index_series() -> Mapping[tuple[str, str, str], int]:
 
 
 class LedgerMetrics:
-    """Counters of the ledger. `on_commit` gets the size and duration of each committed batch."""
+    """Ledger counters. `on_commit` gets each committed batch's size and duration."""
 
     def __init__(self, folder: Path, on_commit: Callable[[int, float], None]) -> None:
         self._on_commit = on_commit
         self._indexes = _index_series()
         self._transactions = Counter(
             "tapgate_ledger_transactions",
-            "Commands of the ledger by transaction type, outcome and error code",
+            "Ledger commands by transaction type, outcome and error code",
             ["type", "outcome", "code"],
             _list_series(),
         )
@@ -92,7 +92,7 @@ class LedgerMetrics:
         )
         self._phases = Histogram(
             "tapgate_ledger_batch_seconds",
-            "Duration of a committed batch by phase",
+            "Committed batch duration by phase",
             _SECONDS_BOUNDS,
             ["phase"],
             [(phase,) for phase in BatchTiming._fields],

@@ -1,12 +1,11 @@
-"""One writer per node: the workers of a node send their commands to one of them.
+"""One writer per node: a node's workers send their commands to one of them.
 
 The ledger is fast because a batch shares its round trips and its disk flush. If every worker always
-wrote batches of its own, more workers would mean smaller batches. The worker that holds a lock file
+wrote separate batches, more workers would mean smaller batches. The worker that holds a lock file
 is therefore the writer: it executes the commands of all workers, which they send over a Unix
 socket. A worker that has enough commands for efficient batches executes them itself, because the
 writer uses only one core. So does every worker while there is no writer, for example because it was
-killed. Both ways are safe at any time, because commands are decided under the locks of the
-database.
+killed. Both ways are safe at any time, because commands are decided under database locks.
 """
 
 import asyncio
@@ -40,7 +39,7 @@ _TRIAL_INTERVAL: Final = 16
 _MIN_OWN_BATCH: Final = 28
 _MIN_OWN_BATCH_KEPT: Final = 24
 _PEAK_SECONDS: Final = 0.2
-#: The wait for more commands depends on the duration of the last batch, up to this one.
+#: The wait for more commands depends on the last batch's duration, up to this maximum.
 _MAX_BATCH_SECONDS: Final = 0.03
 
 T = TypeVar("T")
@@ -62,7 +61,7 @@ _response_decoder = msgspec.msgpack.Decoder(list[_Response])
 
 
 class _Channel(Generic[T]):
-    """Messages to the other end of a socket. Those of one event loop iteration share a frame."""
+    """Messages to a socket's other end. Messages from one event loop iteration share a frame."""
 
     def __init__(self, stream: asyncio.StreamWriter) -> None:
         self._stream = stream
@@ -95,7 +94,7 @@ class _WriterConnection:
         self._count = 0
         self._last_activity = monotonic()
         #: Set when the writer stops, or the connection is lost. A writer that stops still sends the
-        #: outcomes of the commands it has.
+        #: outcomes for commands it has accepted.
         self.is_closing = False
 
     @classmethod
@@ -179,7 +178,7 @@ class _OwnLoad:
 
 
 class NodeLedger(Ledger):
-    """Ledger of a worker that shares a writer with the other workers of its node."""
+    """A worker's ledger, which shares one writer with the node's other workers."""
 
     def __init__(self, socket_path: Path, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -218,7 +217,7 @@ class NodeLedger(Ledger):
         """Wait also for the other workers, whose commands arrive later than the writer's own.
 
         The wait ends when most of the expected commands have arrived, when none arrives for half
-        of the duration of the last batch, or when that duration has passed since its end.
+        the last batch's duration, or when that duration has passed since the batch ended.
         """
         await super()._gather_batch()
         batch_seconds = min(self._last_batch_seconds, _MAX_BATCH_SECONDS)
@@ -302,7 +301,7 @@ class NodeLedger(Ledger):
             server.close()
 
     async def _accept(self, reader: asyncio.StreamReader, stream: asyncio.StreamWriter) -> None:
-        """Execute the commands of another worker until it disconnects."""
+        """Execute another worker's commands until it disconnects."""
         channel = _Channel[_Response](stream)
         self._channels.add(channel)
         try:

@@ -1,6 +1,6 @@
-"""Notifications of a batch, which the statement that writes the batch enqueues.
+"""A batch's notifications, enqueued by the statement that writes the batch.
 
-A notification is a receipt, the outcome of a review or a low float. Only the transaction, the kind
+A notification is a receipt, a review outcome or a low float. Only the transaction, the kind
 and the recipient are stored. The text is composed later, when the message is built.
 """
 
@@ -26,7 +26,7 @@ _PAYEE_RECEIPT_TYPES: Final = chart.RECEIVE_ONLY_TYPES | {
 _PAYER_RECEIPT_TYPES: Final = chart.LIMITED_TYPES
 #: On this channel, the payer already gets the result as a chat reply.
 _CHAT_CHANNEL: Final = Channel.MESSAGING
-#: Accounts of subscribers and agents. Merchants and partners are companies without a phone.
+#: Subscriber and agent accounts. Merchants and partners are companies without a phone.
 _ACCOUNT_KINDS_WITH_PHONE: Final = frozenset({chart.WALLET, chart.FLOAT, chart.COMMISSION})
 
 
@@ -95,7 +95,7 @@ def _iter_subscriber_receipts(
 def _iter_review_notifications(
     state: State, change: TransactionChange, enabled_kinds: Collection[str]
 ) -> Iterator[PendingNotification]:
-    """Yield one notification per holder of the two accounts. They replace the receipts.
+    """Yield one notification per account holder. They replace the receipts.
 
     Also notify a payer who used the chat, because the chat reply reported only the hold.
     """

@@ -1,7 +1,7 @@
 """Taps whose proof is rejected, and the alerts about cards that may have been cloned.
 
-Everything here is bounded for each processor, so that the holder of one POS key can neither hide
-the traces of a clone nor raise alerts without limit.
+Everything here is bounded for each processor, so that a POS key's holder can neither hide clone
+traces nor raise alerts without limit.
 """
 
 from collections import defaultdict
@@ -22,7 +22,7 @@ from tapgate_client.schemas.compliance import Severity
 CLONE_ALERT_TYPE: Final = "CARD_CLONE_SUSPECTED"
 #: Number of taps that are kept for each card. Repeated taps are removed first.
 MAX_TAPS: Final = 100
-#: From which number on taps are repeated: equal ones of a processor, and all of a processor.
+#: Above these counts per processor, taps are repeated: equal taps, and all taps.
 _MAX_EQUAL_TAPS: Final = 5
 _MAX_PROCESSOR_TAPS: Final = 20
 #: Number of cards per day that a processor can accuse by proofs that name no card.
@@ -35,7 +35,7 @@ TAP_RESULTS: Final = {
     Code.CARD_PROOF_USED: CardTapResult.USED,
 }
 
-#: Taps of the cards $1, and whether each is repeated.
+#: Taps by cards $1, and whether each is repeated.
 SELECT_TAPS: Final = f"""
     SELECT card_id, id, at, counter, terminal_id, result,
            number > {_MAX_EQUAL_TAPS} OR (processor_id IS NOT NULL AND row_number() OVER (
@@ -97,9 +97,9 @@ def build_rejected_tap(
     processor_id: int | None,
     terminal_id: str | None,
 ) -> RejectedTap | None:
-    """Return what is stored about a rejected proof, or None if it is no sign of a clone.
+    """Return what is stored about a rejected proof, or None if it does not indicate a clone.
 
-    A proof from a processor that does not name the card of the request counts against the card only
+    A processor's proof that does not name the request's card counts against the card only
     if the card signs its taps. Otherwise, any processor could raise alerts about any card.
     """
     if proof is None or code not in TAP_ERROR_CODES:
@@ -133,7 +133,7 @@ async def store_rejected_taps(
 async def _limit_unnamed_cards(
     tx: Any, taps: Sequence[RejectedTap], now: datetime
 ) -> list[RejectedTap]:
-    """Remove the card from taps of processors that have accused too many cards without proof."""
+    """Remove the card from a tap if the processor has accused too many cards without proof."""
     processor_ids = {tap.processor_id for tap in taps if _is_unnamed(tap)}
     if not processor_ids:
         return list(taps)

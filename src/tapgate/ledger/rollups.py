@@ -59,7 +59,7 @@ def _iter_changes(
     for decision in decisions:
         new = decision.transaction
         if new is not None:
-            # A refund is a transaction of its own; the refunded payment stays counted as completed.
+            # A refund is a separate transaction; the refunded payment stays counted as completed.
             yield (
                 RollupKey(bucket_start, new.type, new.status, new.failure_code),
                 1,

@@ -1,6 +1,6 @@
 """Rules for deciding commands: limits, fees, commissions, compliance and webhook subscriptions.
 
-All batches of a process share the loaded rules. The process reloads them after a change, and for
+All batches in a process share the loaded rules. The process reloads them after a change, and for
 every batch while it cannot receive change signals.
 """
 
@@ -69,7 +69,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         msgspec.structs.force_setattr(self, "screening", index_rules(self.compliance_rules))
 
     def calculate_fee(self, transaction_type: str, amount: int) -> tuple[int, str]:
-        """Return the fee for an amount, and who pays it: `sender` or `receiver`."""
+        """Return the fee for an amount, and the fee payer: `sender` or `receiver`."""
         return calculate_fee(self.fees.get(transaction_type, ()), amount)
 
     def list_window_rules(self, subject: str) -> list[ComplianceRule]:
@@ -125,7 +125,7 @@ def _parse_subscriptions(subscriptions: Iterable[str]) -> frozenset[str]:
     return EVENT_TYPES if "*" in names else EVENT_TYPES & names
 
 
-#: The columns of `compliance_rules`, in the order of the fields of `ComplianceRule`.
+#: The columns of `compliance_rules`, in `ComplianceRule` field order.
 COMPLIANCE_RULE_COLUMNS: Final = ", ".join(ComplianceRule.__struct_fields__)
 
 
@@ -189,7 +189,7 @@ _DEFAULT_COMPLIANCE_RULES: Final = (
 
 
 async def insert_defaults(tx: Any, currency: str, new_id: IdGenerator) -> None:
-    """Insert the rules and platform accounts of a new installation; keep existing ones."""
+    """Insert rules and platform accounts for a new installation; keep existing ones."""
     unit = 10 ** money.get_decimals(currency)
     await tx.executemany(
         """INSERT INTO account_rules VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING""",

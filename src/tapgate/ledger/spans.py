@@ -1,4 +1,4 @@
-"""Spans of the ledger's batches, linked to the requests whose commands they execute."""
+"""Ledger batch spans, linked to the requests whose commands they execute."""
 
 import msgspec
 
@@ -16,7 +16,7 @@ def add_traceparent(command: LedgerCommand) -> LedgerCommand:
 
 
 def trace_batch(report: BatchReport) -> None:
-    """Record the span of a batch that was just committed."""
+    """Record the span for a batch that was just committed."""
     assert report.timing is not None
     traceparents = (getattr(command, "traceparent", None) for command in report.commands)
     telemetry.record_phases(

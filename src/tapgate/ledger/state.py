@@ -52,10 +52,10 @@ class Account(msgspec.Struct, gc=False):
         return (self.day_used if day >= today else 0), self.month_used
 
     def add_usage(self, amount: int, counted_on: date, today: date) -> None:
-        """Add usage of the day `counted_on`. A negative amount restores allowance.
+        """Add usage on the day `counted_on`. A negative amount restores allowance.
 
         The usage day never moves back: if the clock does, usage counts toward the latest day seen.
-        Usage of an earlier day does not change `day_used`, and usage of an earlier month does not
+        Usage on an earlier day does not change `day_used`, and usage in an earlier month does not
         change `month_used`.
         """
         self.day_used, self.month_used = self.get_usage(today)
@@ -91,10 +91,10 @@ class Card(msgspec.Struct, gc=False):
         return self.day_spent, self.day_unpinned
 
     def add_usage(self, amount: int, unpinned: int, counted_on: date, today: date) -> None:
-        """Add usage of the day `counted_on`. A negative amount restores allowance.
+        """Add usage on the day `counted_on`. A negative amount restores allowance.
 
-        The card's usage day is never before `counted_on`, which may be later than today. The usage
-        of a card that was linked again since is less than what is restored, and never negative.
+        The card's usage day is never before `counted_on`, which may be later than today. If a card
+        was linked again since, its usage is less than what is restored, and never negative.
         """
         today = max(today, counted_on)
         self.day_spent, self.day_unpinned = self.get_usage(today)
@@ -105,7 +105,7 @@ class Card(msgspec.Struct, gc=False):
         self.is_changed = True
 
 
-#: Errors of proofs that may come from a clone of the card.
+#: Proof errors that may indicate a cloned card.
 TAP_ERROR_CODES: Final = frozenset({Code.CARD_NOT_GENUINE, Code.CARD_PROOF_USED})
 
 
@@ -140,7 +140,7 @@ class Agent(msgspec.Struct, gc=False):
 
 
 class CashPair(NamedTuple):
-    """Accounts of a customer and an agent who exchange cash."""
+    """Customer and agent accounts that exchange cash."""
 
     wallet_id: int
     float_id: int
@@ -255,7 +255,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def transaction_id(self) -> int:
-        """Return the ID of the created transaction, or else of the changed one."""
+        """Return the created transaction's ID, or else the changed transaction's ID."""
         if self.transaction is not None:
             return self.transaction.id
         assert self.change is not None
@@ -263,7 +263,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class PriorRequest(NamedTuple):
-    """Earlier use of an idempotency key or of a partner's reference."""
+    """An idempotency key or partner reference that was used before."""
 
     fingerprint: bytes | None
     to_account: int | None
@@ -284,7 +284,7 @@ class State(msgspec.Struct, kw_only=True):
     transactions: dict[int, StoredTransaction] = {}
     prior_requests: dict[tuple[str, str], PriorRequest] = {}
     prior_references: dict[tuple[int, str], PriorRequest] = {}
-    #: The first ID that is not archived; loaded if a transaction of the batch is not found.
+    #: The first ID that is not archived; loaded if a transaction in the batch is not found.
     archive_end: int = 0
     #: Recent cash-ins and cash-outs, oldest first.
     cash_movements: dict[CashPair, list[CashMovement]] = {}
@@ -292,7 +292,7 @@ class State(msgspec.Struct, kw_only=True):
     window_totals: dict[tuple[int, int], tuple[int, int]] = {}
     #: (rule ID, account ID) -> number of wrong PINs in the rule's window.
     wrong_pin_counts: dict[tuple[int, int], int] = {}
-    #: Accounts of restricted subscribers; loaded if a command of the batch checks its payee.
+    #: Restricted subscribers' accounts; loaded if a command in the batch checks its payee.
     restricted_accounts: set[int] = set()
     changed_pin_holders: set[int] = msgspec.field(default_factory=set)
 

@@ -1,10 +1,10 @@
 """Verification that balances, transactions, entries and rollups agree with each other.
 
-Transactions and entries are read in ranges of IDs, each in a short database snapshot, by one or
+Transactions and entries are read by ID range, each range in a short database snapshot, by one or
 several connections. The newest ones and the current state follow at the end. One snapshot of
-everything would be held for many minutes, in which PostgreSQL could not remove old versions of
-rows. Every payment to a busy merchant adds a version of its account, and later payments would read
-them all.
+everything would be held for many minutes, in which PostgreSQL could not remove old row versions.
+Every payment to a busy merchant adds an account row version, and later payments would read them
+all.
 
 A verification can continue where an earlier one ended (`checkpoints.py`). Archived months are not
 read: their sums are part of the balances (`archived.py`).
@@ -40,7 +40,7 @@ _MAX_EXAMPLES: Final = 5
 _QUERY_TIMEOUT_SECONDS: Final = 3600
 #: The queries aggregate over entire tables and would spill to disk with PostgreSQL's default.
 _WORK_MEM: Final = "128MB"
-#: Transactions of a range.
+#: Transactions per range.
 RANGE_SIZE: Final = 50_000
 #: Transactions that are newer belong to the current state: another process may still commit one
 #: with a lower ID.
@@ -96,7 +96,7 @@ class Verification(msgspec.Struct, frozen=True):
 
 
 class VerifiedRange(NamedTuple):
-    """Range of IDs whose invariants hold, with what must not change any more."""
+    """ID range whose invariants hold, with what must no longer change."""
 
     first_id: int
     end_id: int
@@ -120,7 +120,7 @@ class Progress:
         self.is_resumed = False
         #: Stored range that spans months to the ranges that replace it.
         self.parts: dict[VerifiedRange, list[VerifiedRange]] = {}
-        #: The end of the archive and the seal of the sums when the verification started.
+        #: The archive's end and the sums' seal when the verification started.
         self.basis: tuple[int, bytes | None] = (archive.end_id, None)
         self.findings: dict[str, Finding] = {}
 
@@ -203,7 +203,7 @@ async def _share_work(
 async def _verify_kept(connection: Any, progress: Progress, archive: Archive) -> None:
     """Verify the transactions of archived months that are still in the ledger.
 
-    If the archiving of a month was interrupted, only its entries are detached, and its transactions
+    If archiving a month was interrupted, only its entries are detached, and its transactions
     contradict them until `tapgate archive` continues.
     """
     kept, sums = await read_range(connection, 0, archive.end_id)
@@ -244,7 +244,7 @@ def _get_arguments(
 async def _find_end(connection: Any, start: int) -> int:
     """Return the end of the ranges, before the newest transactions.
 
-    If the clock of a node was ahead, transactions with lower IDs than its newest will follow.
+    If a node's clock was ahead, transactions with lower IDs than its newest will follow.
     """
     ((newest, now),) = await _fetch(
         connection, "SELECT max(id), clock_timestamp() FROM transactions"
@@ -255,9 +255,9 @@ async def _find_end(connection: Any, start: int) -> int:
 
 
 async def _list_bounds(connection: Any, start: int, end: int, fixed: Sequence[int]) -> list[int]:
-    """Return the bounds of the ranges from `start` to `end`.
+    """Return the range bounds from `start` to `end`.
 
-    A new range has at most RANGE_SIZE transactions, all of the same month.
+    A new range has at most RANGE_SIZE transactions, all in the same month.
     """
     bounds = [start, *(bound for bound in fixed if start < bound <= end)]
     for month_end in [*await _list_months(connection, bounds[-1], end), end]:
@@ -274,10 +274,9 @@ async def _list_bounds(connection: Any, start: int, end: int, fixed: Sequence[in
 
 
 async def _list_months(connection: Any, start: int, end: int) -> list[int]:
-    """Return the first IDs of the calendar months (UTC) between two IDs.
+    """Return each calendar month's first ID (UTC) between two IDs.
 
-    These are the bounds of partitions. Months before the first partition and transaction are left
-    out.
+    These are the partition bounds. Months before the first partition and transaction are left out.
     """
     ((oldest,),) = await _fetch(connection, "SELECT min(id) FROM transactions")
     partitions = await list_partitions(connection, "transactions")
@@ -292,7 +291,7 @@ async def _list_months(connection: Any, start: int, end: int) -> list[int]:
 
 
 async def split_range(connection: Any, verified: VerifiedRange) -> list[VerifiedRange]:
-    """Divide a range at the ends of months, if it still has the same digest."""
+    """Divide a range at month ends, if it still has the same digest."""
     first, last = get_time(verified.first_id), get_time(verified.end_id - 1)
     if get_month_start(first) == get_month_start(last):
         return [verified]
@@ -309,7 +308,7 @@ async def split_range(connection: Any, verified: VerifiedRange) -> list[Verified
 
 
 async def _verify_invariant(progress: Progress, invariant: str, sql: str, *arguments: Any) -> None:
-    """Verify a invariant. The last argument is the connection, the others those of the query."""
+    """Verify an invariant. The last argument is the connection, the others are query arguments."""
     *values, connection = arguments
     progress.add_finding(await _check(connection, invariant, sql, *values))
 
@@ -323,7 +322,7 @@ async def _verify_range(progress: Progress, first: int, end: int, connection: An
 async def read_range(
     connection: Any, first: int, end: int
 ) -> tuple[VerifiedRange, list[tuple[int, int]]]:
-    """Return the digest of a range and the sums of its entries by account.
+    """Return a range's digest and its entry sums by account.
 
     Transactions that were ever under review are counted, but not part of the digest and the sums.
     """
@@ -360,7 +359,7 @@ async def _add_rows(connection: asyncpg.Connection, digest: Any, sql: str, *argu
 
 
 async def _fetch(connection: asyncpg.Connection, sql: str, *arguments: Any) -> list[asyncpg.Record]:
-    """Run a query in a database transaction, and therefore a snapshot, of its own."""
+    """Run a query in a separate database transaction, and therefore snapshot."""
     async with connection.transaction(readonly=True):
         await connection.execute(f"SET LOCAL work_mem = '{_WORK_MEM}'")
         rows: list[asyncpg.Record] = await connection.fetch(

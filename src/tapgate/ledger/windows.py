@@ -11,7 +11,7 @@ from tapgate.ledger.state import Account, State
 from tapgate.runtime.store.combined import Query
 from tapgate_client.schemas.compliance import RuleSubject
 
-#: More than the time of a new ID can be ahead of the clock.
+#: More than a new ID's time can be ahead of the clock.
 _MAX_CLOCK_LEAD: Final = timedelta(hours=1)
 
 _SELECT_SENT: Final = (
@@ -50,10 +50,10 @@ _COUNT_BY_SUBJECT: Final = {
 
 
 def build_queries(state: State, commands: Sequence[LedgerCommand]) -> list[Query | None]:
-    """Return a query for the window totals of each kind of subject, or None if not needed.
+    """Return a query for window totals by subject kind, or None if not needed.
 
     Its rows are a rule ID, an account ID, the count and the total amount. The cards are not loaded
-    yet: parties that are identified by a card are subjects by the serial of the card.
+    yet: parties that are identified by a card are subjects by card serial.
     """
     return [_build_query(state, commands, subject) for subject in _COUNT_BY_SUBJECT]
 
@@ -85,7 +85,7 @@ def _build_query(
 def _find_subjects(
     state: State, commands: Sequence[LedgerCommand], subject: str, rules: Sequence[ComplianceRule]
 ) -> tuple[set[int], set[str]]:
-    """Return the IDs of accounts and the serials of cards, which always belong to wallets."""
+    """Return account IDs and card serials, which always belong to wallets."""
     screened_types = {kind for rule in rules for kind in rule.transaction_types}
     account_ids: set[int] = set()
     card_serials: set[str] = set()

@@ -1,4 +1,4 @@
-"""Database writes of a batch, in a constant number of statements."""
+"""A batch's database writes, in a constant number of statements."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -83,7 +83,7 @@ _WRITE: Final = (
     f"WITH {_WRITE_LOCKED}, {_CREDIT_MERCHANTS.format(count_notifications='')},"
     f" {_INSERT_TRANSACTIONS} SELECT id, balance FROM credited"
 )
-#: A statement of its own, because most batches have no notifications, and every part takes time.
+#: A separate statement, because most batches have no notifications, and every part takes time.
 _WRITE_WITH_NOTIFICATIONS: Final = (
     f"WITH {_WRITE_LOCKED}, {_INSERT_NOTIFICATIONS},"
     f" {_CREDIT_MERCHANTS.format(count_notifications=_COUNT_NOTIFICATIONS)},"
@@ -133,7 +133,7 @@ async def _write_rows(
     *,
     commits: bool,
 ) -> dict[int, int]:
-    """Write what every batch writes; return the new balances of merchants by account ID."""
+    """Write what every batch writes; return the merchants' new balances by account ID."""
     cards = [
         (card.id, card.usage_day, card.day_spent, card.day_unpinned, card.key_version,
          card.last_counter)
@@ -214,10 +214,10 @@ def _get_balance_offset(row: NewTransaction | StoredTransaction, state: State) -
 
 
 async def _update_unlinked_cards(tx: Any, state: State) -> None:
-    """Update the counters of cards without an account, which are not locked.
+    """Update counters for cards without an account, which are not locked.
 
     Another process may have linked such a card and used it, and its counter may have risen. A
-    statement of its own, before all others that wait for locks.
+    separate statement, before all others that wait for locks.
     """
     cards = [card for card in state.cards.values() if card.is_changed and card.account_id is None]
     if cards:

@@ -16,7 +16,7 @@ from tapgate_client.schemas.transactions import TransactionType
 
 _RATE_SCALE: Final = 100_000  # 100%, because rates are in thousandths of a percent
 _MATCH_WINDOW: Final = timedelta(hours=24)
-#: Upper bound of the matching window for a transaction released from a long review.
+#: Max. matching window for a transaction released from a long review.
 _MAX_LOOKBACK: Final = timedelta(days=7)
 
 

@@ -76,7 +76,7 @@ class RuleMatch(NamedTuple):
 
 
 class SubjectAccount(Protocol):
-    """Account of a payer or payee."""
+    """A payer's or payee's account."""
 
     id: int
     kind: str
@@ -87,7 +87,7 @@ AccountT = TypeVar("AccountT", bound=SubjectAccount)
 
 
 class Measurements(Protocol):
-    """Activity of accounts in the time windows of rules, by (rule ID, account ID)."""
+    """Account activity in rule time windows, by (rule ID, account ID)."""
 
     window_totals: dict[tuple[int, int], tuple[int, int]]  # count and total amount
     wrong_pin_counts: dict[tuple[int, int], int]
@@ -173,7 +173,7 @@ def find_wrong_pin_matches(
     account_id: int,
     subscriber_id: int,
 ) -> list[RuleMatch]:
-    """Return the rule matches of a wrong PIN, which `failure_counts` already includes.
+    """Return the rules that a wrong PIN matches, which is already in `failure_counts`.
 
     These matches only raise alerts. A review or block applies only to later transactions.
     """

@@ -20,7 +20,7 @@ class FeeTier(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def calculate_fee(tiers: Iterable[FeeTier], amount: int) -> tuple[int, str]:
-    """Return the fee for an amount, and who pays it: `sender` or `receiver`.
+    """Return the fee for an amount, and the fee payer: `sender` or `receiver`.
 
     `tiers` are in ascending order. The fee is 0 if no tier covers the amount.
     """

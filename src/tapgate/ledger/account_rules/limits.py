@@ -1,15 +1,15 @@
-"""Limits of a KYC level, and when a card payment requires the PIN."""
+"""KYC level limits, and when a card payment requires the PIN."""
 
 from typing import Final
 
 import msgspec
 
-#: Multiple of the no-PIN limit that one card may spend per day without a PIN.
+#: How many times the no-PIN limit a card may spend per day without a PIN.
 NO_PIN_DAILY_LIMIT_FACTOR: Final = 5
 
 
 class AccountRule(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of a KYC level, in minor units, and the requirements for reaching the level."""
+    """KYC level limits in minor units, and the requirements for reaching the level."""
 
     kyc_level: int
     max_balance: int
@@ -23,7 +23,7 @@ class AccountRule(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def list_columns(cls) -> str:
-        """Return the names of the fields, which are those of the tables' columns, for a query."""
+        """Return the field names, which are also the column names, for a query."""
         return ", ".join(cls.__struct_fields__)
 
     def requires_pin(self, amount: int, unpinned_today: int) -> bool:

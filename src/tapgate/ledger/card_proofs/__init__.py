@@ -1,1 +1,1 @@
-"""Proofs of cards that sign every tap: cryptography, issuer keys and verification."""
+"""Card proofs, which sign every tap: cryptography, issuer keys and verification."""

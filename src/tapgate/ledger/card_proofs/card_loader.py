@@ -1,4 +1,4 @@
-"""Loader of the keys of cards by UID. Concurrent requests share a statement."""
+"""Loads card keys by UID. Concurrent requests share a statement."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class CardLoader:
         self._task: asyncio.Task[None] | None = None
 
     async def load(self, uid: str) -> Sequence[Any] | None:
-        """Return the serial, the keys and the pending keys of the card, or None."""
+        """Return the card's serial, keys and pending keys, or None."""
         future = self._waiting.get(uid)
         if future is None:
             future = self._waiting[uid] = asyncio.get_running_loop().create_future()

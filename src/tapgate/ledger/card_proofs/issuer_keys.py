@@ -1,4 +1,4 @@
-"""Keys of a keyset: generated or imported, sealed by the vault, and never returned."""
+"""Keyset keys: generated or imported, sealed by the vault, and never returned."""
 
 import secrets
 from typing import Final, NamedTuple, Self
@@ -6,9 +6,9 @@ from typing import Final, NamedTuple, Self
 from tapgate.core.vault import Vault
 from tapgate.ledger.card_proofs import sun
 
-#: Key numbers of the chip that are not issuer keys: the chip's master key and two unused keys.
+#: Chip key numbers that are not issuer keys: the chip's master key and two unused keys.
 _OWN_KEY_NUMBERS: Final = (0, 3, 4)
-#: Purpose of the own keys of cards that were encoded before keysets had a master key.
+#: Purpose of per-card keys for cards encoded before keysets had a master key.
 _LEGACY_PURPOSE: Final = "card key"
 
 
@@ -38,25 +38,25 @@ class IssuerKeys(NamedTuple):
         return sun.compute_kcv(self.meta_read) + sun.compute_kcv(self.file_read)
 
     def build_card_keys(self, uid: bytes, version: int, own_keys: dict[int, bytes]) -> list[bytes]:
-        """Return the five keys of a card's chip, by key number."""
+        """Return a card's five chip keys, by key number."""
         file_read_key = sun.diversify_file_read_key(self.file_read, uid, version)
         keys = own_keys | {1: file_read_key, 2: self.meta_read}
         return [keys[number] for number in range(5)]
 
 
 def generate_master_key(vault: Vault, keyset_id: int) -> bytes:
-    """Return a random key, sealed, from which the own keys of the keyset's cards are derived."""
+    """Return a random key, sealed, from which the keyset's per-card keys are derived."""
     return vault.seal(secrets.token_bytes(sun.KEY_BYTES), build_master_context(keyset_id))
 
 
 def derive_own_keys(vault: Vault, keyset_id: int, sealed: bytes, uid: bytes) -> dict[int, bytes]:
-    """Return the keys that only this card has, by key number."""
+    """Return this card's per-card keys, by key number."""
     master_key = vault.open(sealed, build_master_context(keyset_id))
     return {number: sun.diversify(master_key, uid + bytes([number])) for number in _OWN_KEY_NUMBERS}
 
 
 def derive_legacy_own_keys(vault: Vault, card_id: int, key_id: str) -> bytes:
-    """Return the own keys of a card that was encoded before keysets had a master key.
+    """Return per-card keys for a card encoded before keysets had a master key.
 
     They are derived from the secret key with this fingerprint, and `tapgate rekey` stores them.
     """
@@ -68,7 +68,7 @@ def derive_legacy_own_keys(vault: Vault, card_id: int, key_id: str) -> bytes:
 
 
 def split_own_keys(keys: bytes) -> dict[int, bytes]:
-    """Return the keys that only one card has, by key number."""
+    """Return per-card keys by key number."""
     size = sun.KEY_BYTES
     return {
         number: keys[size * index : size * (index + 1)]

@@ -31,7 +31,7 @@ _SESSION_LABEL: Final = bytes.fromhex("3CC300010080")
 _ZERO_BLOCK: Final = bytes(16)
 _DIVERSIFICATION_BYTES: Final = 32
 _DIVERSIFICATION_LABEL: Final = b"\x01"
-#: Reduction polynomial of the CMAC subkeys.
+#: Reduction polynomial for CMAC subkeys.
 _CMAC_POLYNOMIAL: Final = 0x87
 _KCV_BYTES: Final = 3
 
@@ -55,7 +55,7 @@ class Tap(msgspec.Struct, frozen=True, gc=False):
 
 
 class MetaReadKey:
-    """Key that decrypts the PICC data. All cards of a keyset share it."""
+    """Key that decrypts the PICC data. All cards in a keyset share it."""
 
     def __init__(self, key: bytes) -> None:
         # The PICC data is one block with a zero IV, for which CBC and ECB are the same. An ECB
@@ -74,14 +74,14 @@ class MetaReadKey:
 
 
 class FileReadKey:
-    """Key of one card, from which the session key of every tap is derived."""
+    """A card's key, from which each tap's session key is derived."""
 
     def __init__(self, key: bytes) -> None:
         self._cmac = CMAC(AES(key))
         self._cmac.update(_SESSION_LABEL)
 
     def compute_mac(self, tap: Tap) -> bytes:
-        """Return the MAC of a tap: the odd bytes of the CMAC of an empty message."""
+        """Return a tap's MAC: the odd bytes of an empty message's CMAC."""
         cmac = self._cmac.copy()
         cmac.update(tap.encoded)
         return CMAC(AES(cmac.finalize())).finalize()[1::2]
@@ -91,7 +91,7 @@ class FileReadKey:
 
 
 def diversify_file_read_key(issuer_key: bytes, uid: bytes, version: int) -> bytes:
-    """Return the file read key of a card for one version of its keys."""
+    """Return a card's file read key for one key version."""
     return diversify(issuer_key, uid + bytes([version]))
 
 
@@ -122,7 +122,7 @@ def _encrypt(key: bytes, data: bytes) -> bytes:
 
 
 def _double(block: bytes) -> bytes:
-    """Multiply by x in the field of the CMAC subkeys."""
+    """Multiply by x in the CMAC subkey field."""
     shifted = int.from_bytes(block) << 1
     if block[0] & 0x80:
         shifted ^= _CMAC_POLYNOMIAL

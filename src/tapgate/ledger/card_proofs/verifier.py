@@ -1,8 +1,8 @@
-"""Verification of proofs: which card was tapped, and whether its chip signed the tap.
+"""Verifies card proofs: which card was tapped, and whether its chip signed the tap.
 
-The verifier needs no statement for a card that it has seen before, because the keysets and the keys
-of cards are cached. A card's keys can change at any time, so the result names the keys that signed
-the tap. The ledger compares them with the card under the card's lock.
+The verifier needs no statement for a card that it has seen before, because keysets and card keys
+are cached. A card's keys can change at any time, so the result names the keys that signed the tap.
+The ledger compares them with the card under the card's lock.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ log = structlog.get_logger()
 KEYSETS_CHANGED: Final = "card_keysets"
 
 #: Error message for the field `card_proof` if the request also names a card.
-OTHER_CARD_MESSAGE: Final = "must be of the card that the request names"
+OTHER_CARD_MESSAGE: Final = "must come from the card that the request names"
 #: Details of CARD_NOT_GENUINE if the card's new keys signed the tap, but are not confirmed yet.
 NOT_CONFIRMED_DETAILS: Final = {"reason": "keys_not_confirmed"}
 
 _MAX_CACHED_CARDS: Final = 10_000
-#: Key version of cards that come from a file. Only this one is tried for an unknown UID.
+#: Key version for cards from a file. Only this one is tried for an unknown UID.
 _FIRST_VERSION: Final = 1
 
 
@@ -53,7 +53,7 @@ class ProofResult(msgspec.Struct, frozen=True, gc=False):
 
 
 class ProvableCard(Protocol):
-    """Card, with its keys and the counter of the last tap that was consumed.
+    """Card, with its keys and the last consumed tap counter.
 
     The keys are None if the card does not sign its taps.
     """
@@ -69,7 +69,7 @@ class ProvableCard(Protocol):
 
 
 def find_proof_error(proof: ProofResult | None, card: ProvableCard) -> Code | None:
-    """Return the error of a proof, or of a missing one. The caller must hold the card's lock."""
+    """Return the error for a bad or missing proof. The caller must hold the card's lock."""
     if proof is None:
         return None if card.keyset_id is None else Code.CARD_PROOF_REQUIRED
     if (
@@ -96,7 +96,7 @@ class _Keyset(msgspec.Struct, frozen=True):
     file_read_key: bytes
 
     def find_key(self, tap: Tap, version: int, mac: bytes) -> FileReadKey | None:
-        """Return the card's key of this version if it signed the tap and the keyset is active."""
+        """Return the card's key for this version if it signed the tap and the keyset is active."""
         key = FileReadKey(diversify_file_read_key(self.file_read_key, tap.uid, version))
         return key if self.is_active and key.is_valid(tap, mac) else None
 
@@ -158,9 +158,9 @@ class ProofVerifier:
     async def verify(self, proof: CardProof) -> ProofResult:
         """Return the card that a proof names, and the keys that signed it.
 
-        Proofs that arrive in one iteration of the event loop are verified together. Between the
-        other work of a request, the cryptography would run with cold caches of the processor, which
-        takes several times as long (docs/benchmarks.md).
+        Proofs that arrive in one event loop iteration are verified together. Between a request's
+        other work, the cryptography would run with cold processor caches, which takes several times
+        as long (docs/benchmarks.md).
         """
         loop = asyncio.get_running_loop()
         if not self._pending:
@@ -211,7 +211,7 @@ class ProofVerifier:
             if result.card_serial is None and result.uid is None:
                 result = _describe_unsigned_tap(keyset, card, tap, mac)
         if result.counter is None and any(self._unreadable_keysets.values()):
-            # The chip may have keys that cannot be read now, so this is no evidence of a clone.
+            # The chip may have keys that cannot be read now, so this does not indicate a clone.
             raise unavailable("The keys of some cards cannot be read. Try again later.")
         return result
 
@@ -227,7 +227,7 @@ class ProofVerifier:
     def _find_signer(
         self, card: _CardKeys, keyset: _Keyset, tap: Tap, mac: bytes
     ) -> ProofResult | None:
-        """Return the keys of the card that signed a tap, or None. Confirmed keys are cached."""
+        """Return the card keys that signed a tap, or None. Confirmed keys are cached."""
         for keyset_id, version, is_pending in (
             (card.keyset_id, card.key_version, False),
             (card.pending_keyset_id, card.pending_key_version, True),

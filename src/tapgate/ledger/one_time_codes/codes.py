@@ -27,7 +27,7 @@ _HASH_PURPOSE = "one_time_code"
 
 
 class CodeRequest(NamedTuple):
-    """Purpose of a code, the holder it concerns, and the requester.
+    """A code's purpose, the holder it concerns, and the requester.
 
     The holder is a subscriber or, to reset a PIN, the subscriber, card or agent that has the PIN.
     The column `subscriber_id` contains its ID.
@@ -93,10 +93,10 @@ async def _build_too_many_failures_error(tx: Transaction, code_request: CodeRequ
 async def redeem(
     tx: Transaction, vault: Vault, code_request: CodeRequest, phone_number: str, code: str
 ) -> ApiError | None:
-    """Consume the code in the database transaction of the action that it authorizes.
+    """Consume the code in the same database transaction as the action it authorizes.
 
     `phone_number` is the holder's current number. A code that was sent to another number is
-    invalid, so a lost phone is of no use once the holder has a new number.
+    invalid, so a lost phone is useless once the holder has a new number.
 
     If the code is invalid, the failed attempt is counted and `INVALID_OTP` is returned. It is not
     raised, because the caller must commit the count. After a rollback, the code is still valid.

@@ -1,6 +1,6 @@
 """Limit on one-time codes per phone number, shared by the gateway and the messenger.
 
-The row of a phone number is locked until the end of the database transaction that sends the code.
+A phone number's row is locked until the end of the database transaction that sends the code.
 Concurrent requests therefore cannot exceed the limit, and a code that is not sent does not count.
 """
 

@@ -1,1 +1,1 @@
-"""PINs of subscribers, child cards and agents: hashing, strength, storage and lockout."""
+"""PINs for subscribers, child cards and agents: hashing, strength, storage and lockout."""

@@ -1,6 +1,6 @@
 """PIN lockout policy: three consecutive failures lock the PIN for 30 minutes.
 
-Beside the lockout per PIN, wrong PINs are limited per credential: see `wrong_pin_limit.py`.
+Besides the lockout per PIN, wrong PINs are limited per credential: see `wrong_pin_limit.py`.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ class PinVerdict(msgspec.Struct, frozen=True, gc=False):
 
 
 def build_pin_error(code: Code, details: dict[str, Any] | None) -> ApiError:
-    """Return the error of a PIN that is wrong, locked, or not compared (`RATE_LIMITED`)."""
+    """Return the error for a PIN that is wrong, locked, or not compared (`RATE_LIMITED`)."""
     if code != Code.RATE_LIMITED or details is None:
         return ApiError(code, details=details)
     return ApiError(
@@ -58,7 +58,7 @@ def build_pin_error(code: Code, details: dict[str, Any] | None) -> ApiError:
 
 
 #: Returns whether a PIN matches a stored PIN, using the key with which the stored PIN was hashed.
-#: For a correct PIN of an older key, returns its hash with the newest key, which replaces it.
+#: For a correct PIN hashed with an older key, returns the replacement hash with the newest key.
 PinMatcher = Callable[[PinState, str], bool | PinHash]
 
 
@@ -72,8 +72,8 @@ def evaluate_pin(
 ) -> PinVerdict:
     """Evaluate one attempt, and count it toward the credential's limit on wrong PINs.
 
-    Attempts of a credential that has reached the limit, and attempts while the PIN is locked, are
-    neither compared nor counted. Nothing is awaited between the check of the limit and the count.
+    After a credential has reached the limit, or while the PIN is locked, attempts are neither
+    compared nor counted. Nothing is awaited between checking the limit and counting.
     """
     if limit is not None:
         retry_after = limit.get_retry_seconds(credential, now)

@@ -39,7 +39,7 @@ def build_count_query(
 ) -> Query | None:
     """Return a query for the nonzero failure counts in the rules' windows.
 
-    Counts those of accounts and of the accounts of cards, as rule ID, account ID and count.
+    Counts failures by account and by card account. Columns: rule ID, account ID and count.
     """
     if not rules or not (account_ids or card_serials):
         return None
@@ -67,7 +67,7 @@ async def check_pin(
     """Check a PIN that is not part of a transaction.
 
     `ledger/pins/storage.py` says which lock is required.
-    Wrong PINs are counted for `credential`. The error of a wrong PIN is returned and not raised, so
+    Wrong PINs are counted for `credential`. The error for a wrong PIN is returned, not raised, so
     that the caller can commit the failure count.
     """
     limit, now = pin_verifier.wrong_pin_limit, tx.now()
@@ -82,7 +82,7 @@ async def check_pin(
 
 
 async def _record_wrong_pin(tx: Transaction, holder_id: int) -> None:
-    """Record a wrong PIN of a subscriber or child card, and raise the alerts it triggers."""
+    """Record a wrong PIN for a subscriber or child card, and raise the alerts it triggers."""
     wallet = await tx.fetchrow(
         """SELECT id, owner_id FROM accounts
            WHERE kind = 'wallet'

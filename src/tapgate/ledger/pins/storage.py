@@ -1,7 +1,7 @@
-"""Storage of PINs and of attempts to enter them.
+"""Stores PINs and attempts to enter them.
 
-The caller must hold the lock on the account that the PIN protects, as every batch of the ledger
-does. For the PIN of a child card, this is the wallet's account.
+The caller must hold the lock on the account that the PIN protects, as every ledger batch does. For
+a child card's PIN, this is the wallet's account.
 """
 
 from datetime import datetime
@@ -14,7 +14,7 @@ from tapgate.ledger.pins.verifier import PinHash, PinVerifier
 
 
 async def set_pin(tx: Any, holder_id: int, pin: PinHash) -> None:
-    """Store a PIN, and clear the failure count and the lock of the previous PIN."""
+    """Store a PIN, and clear the previous PIN's failure count and lock."""
     await tx.execute(
         """INSERT INTO pins (holder_id, key_id, salt, verifier) VALUES ($1, $2, $3, $4)
            ON CONFLICT (holder_id) DO UPDATE SET key_id = EXCLUDED.key_id, salt = EXCLUDED.salt,

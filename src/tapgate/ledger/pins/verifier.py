@@ -1,6 +1,6 @@
-"""Salted keyed hashes of PINs, and rejection of weak PINs.
+"""Salted, keyed PIN hashes, and weak PIN rejection.
 
-Any unkeyed hash of a four-digit PIN, however slow, can be brute-forced. The hashes are protected by
+Without a key, even a slow hash of a four-digit PIN can be brute-forced. Hashes are protected by
 a key that is not in the database.
 """
 
@@ -23,7 +23,7 @@ _COMMON_PINS = frozenset({"0007", "0852", "1004", "1230", "1236", "1342", "2580"
 
 
 class PinHash(Protocol):
-    """Salted, keyed hash of a PIN. `key_id` identifies the key."""
+    """Salted, keyed PIN hash. `key_id` identifies the key."""
 
     @property
     def key_id(self) -> str: ...

@@ -1,4 +1,4 @@
-"""Limit on wrong PINs per credential, counted in memory that all processes of a node share.
+"""Limit on wrong PINs per credential, counted in memory that a node's processes share.
 
 Three wrong PINs lock one customer out. Without this limit, one terminal key could lock out every
 customer whose card it knows. A credential reaches the limit with `max_wrong` wrong PINs in ten
@@ -6,12 +6,12 @@ minutes that are more than `max_percent` of its attempts. Its PINs are then not 
 enough wrong PINs are older than ten minutes.
 
 A holder counts for at most one correct and three wrong PINs per credential in ten minutes.
-Otherwise a dishonest merchant could lower the percentage by paying with one own card again and
-again, and one customer could use up the limit of a quiet terminal.
+Otherwise a dishonest merchant could lower the percentage by paying with the same card repeatedly,
+and one customer could use up a quiet terminal's limit.
 
-An attempt is counted in the same step of the event loop that compares the PIN, before anything is
-written. Parallel requests to one node therefore exceed the limit by at most one wrong PIN per
-further process. Nodes share their counts in the database (`ledger/pins/wrong_pins.py`).
+An attempt is counted in the same event loop step that compares the PIN, before anything is written.
+Parallel requests to one node therefore exceed the limit by at most one wrong PIN per further
+process. Nodes share their counts in the database (`ledger/pins/wrong_pins.py`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ WINDOW_SECONDS: Final = _WINDOW_MINUTES * _MINUTE_SECONDS
 DEFAULT_MAX_WRONG: Final = 20
 DEFAULT_MAX_PERCENT: Final = 20
 
-#: Cells of a row: the key's tag, two minutes, four cells for each minute of the window, and two
+#: Row cells: the key's tag, two minutes, four cells for each minute in the window, and two
 #: cells for each of the last holders.
 _TAG, _BLOCKED_UNTIL, _LAST_WRONG, _FIRST_MINUTE = range(4)
 _MINUTE, _ATTEMPTS, _UNRECORDED, _WRONG = range(4)
@@ -39,7 +39,7 @@ _FIRST_HOLDER: Final = _FIRST_MINUTE + _WINDOW_MINUTES * _MINUTE_CELLS
 _HOLDERS: Final = 16
 _HOLDER_CELLS: Final = 2
 _ROW_CELLS: Final = _FIRST_HOLDER + _HOLDERS * _HOLDER_CELLS
-#: Value of a holder's second cell: the minute of the first attempt, and in the lowest three bits
+#: A holder's second cell: the first attempt's minute, and in the lowest three bits
 #: whether a correct PIN was counted, and how many wrong PINs.
 _MINUTE_SHIFT: Final = 3
 _CORRECT_BIT: Final = 4
@@ -48,7 +48,7 @@ MAX_WRONG_PER_HOLDER: Final = 3
 
 
 class AttemptCount(NamedTuple):
-    """Attempts of a credential in one minute since the epoch, and how many PINs were wrong."""
+    """A credential's attempts in one minute since the epoch, and how many PINs were wrong."""
 
     minute: int
     attempts: int
@@ -60,7 +60,7 @@ def to_minute(now: datetime) -> int:
 
 
 def get_first_minute(now: datetime) -> int:
-    """Return the first minute of the window that ends now."""
+    """Return the window's first minute. The window ends now."""
     return to_minute(now) - _WINDOW_MINUTES + 1
 
 
@@ -69,7 +69,7 @@ def _is_recent(minute: int, current: int) -> bool:
 
 
 def _list_counts(numbers: Sequence[int], current: int) -> list[AttemptCount]:
-    """Return the counts per minute of the window from a row's cells."""
+    """Return the window's counts per minute from a row's cells."""
     return [
         AttemptCount(minute, attempts, wrong)
         for minute, attempts, _, wrong in zip(
@@ -100,7 +100,7 @@ class WrongPinLimit(NodeTable):
         self._max_percent = max_percent
 
     def get_retry_seconds(self, credential: str, now: datetime) -> int:
-        """Return how long no PIN of a credential may be compared, or 0 if it may be now."""
+        """Return how long a credential's PINs must not be compared, or 0 if they may be now."""
         row = self._find_row(*self._locate_key(credential))
         if row is None:
             return 0
@@ -154,7 +154,7 @@ class WrongPinLimit(NodeTable):
             self._unlock(set_start)
 
     def block(self, credential: str, until: int) -> None:
-        """Compare no PIN of a credential before a minute."""
+        """Block a credential's PIN attempts until a minute."""
         tag, set_start = self._locate_key(credential)
         self._lock(set_start)
         try:
@@ -189,7 +189,7 @@ class WrongPinLimit(NodeTable):
         return True
 
     def _count_holder(self, start: int, holder_id: int, minute: int, *, wrong: int) -> bool:
-        """Remember an attempt of a holder, and return whether it counts."""
+        """Record a holder's attempt, and return whether it counts."""
         cells = self._cells
         holders = cells[start : start + _HOLDERS * _HOLDER_CELLS].tolist()
         known, values = holders[::_HOLDER_CELLS], holders[1::_HOLDER_CELLS]

@@ -48,14 +48,14 @@ _UPSERT_ALERTS: Final = """
 
 
 class WrongPin(NamedTuple):
-    """A wrong PIN. `credential` is the public ID of a key, an admin, or the owner of a phone."""
+    """A wrong PIN. `credential` is a public ID: a key's, an admin's, or a phone owner's."""
 
     credential: str
     terminal_id: str | None = None  # public ID, if the request names the terminal
 
 
 def get_phone_owner(owner_id: int, *, is_agent: bool) -> str:
-    """Return the credential for requests of internal services, which are counted per phone."""
+    """Return the credential for internal service requests, which are counted per phone."""
     return ids.encode(ids.AGENT if is_agent else ids.SUBSCRIBER, owner_id)
 
 
@@ -95,7 +95,7 @@ async def _insert_attempts(
     for credential in credentials:
         wrong = sum(wrong_pin.credential == credential for wrong_pin in wrong_pins)
         attempts = limit.take_unrecorded(credential, now)
-        # Another process may have taken the attempts of this node, or the row was evicted.
+        # Another process may have taken this node's attempts, or the row was evicted.
         attempts[minute] = max(attempts.get(minute, 0), wrong)
         rows += [
             (credential, at, count, wrong if at == minute else 0)
