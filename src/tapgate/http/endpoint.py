@@ -204,7 +204,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     body_type: Any  # a Struct, `bytes` for the raw body, or None
     query_type: type[msgspec.Struct] | None
     path_parameters: tuple[str, ...]
-    id_prefixes: Mapping[str, str]  # of the path parameters that are decoded
+    id_prefixes: Mapping[str, str]  # by path parameter, for IDs that the route decodes
     response_type: Any  # None: no content
     media: tuple[str, ...] = (JSON_MEDIA_TYPE,)
     body_limit: int

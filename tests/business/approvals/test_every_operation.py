@@ -44,6 +44,15 @@ async def test_every_operation_is_held_and_executed_once_approved(
     assert (await approve(harness, held, approver))["status"] == "executed"
 
 
+async def test_approved_change_returns_the_new_values(
+    harness: Harness, platform: GuardedRecords
+) -> None:
+    await set_rules(harness, build_rule("branding"))
+    held = require_held(await platform.send("PUT", "/admin/branding", {"name": "Corner Shop"}))
+    executed = await approve(harness, held, await harness.create_admin("F"))
+    assert executed["result"]["name"] == "Corner Shop"
+
+
 async def test_secrets_are_shown_once_to_the_maker(
     harness: Harness, platform: GuardedRecords
 ) -> None:

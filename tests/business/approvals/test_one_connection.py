@@ -20,7 +20,7 @@ from tapgate_client.schemas.approvals import GUARDABLE_OPERATIONS
 
 @pytest.fixture
 async def platform(services: Services, database_url: str) -> AsyncIterator[GuardedRecords]:
-    """Yield the records of a gateway whose requests share one connection."""
+    """Yield records in a gateway whose requests share one connection."""
     database = await Database.connect(database_url, size=1)
     transport = AppTransport(create_app(dataclasses.replace(services, database=database)))
     async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:

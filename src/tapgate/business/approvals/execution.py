@@ -1,6 +1,6 @@
 """Execution of approved requests, exactly once.
 
-The handler of the endpoint is called with the stored arguments, as the maker. Access, validation
+The endpoint's handler is called with the stored arguments, as the maker. Access, validation
 and the operation's own checks are repeated. The approval becomes `executed` in the database
 transaction of the effect: the handler's `tx`, or the ledger's own for a money request. If the
 process is killed before, a worker executes the request later.

@@ -17,10 +17,10 @@ from tapgate_client.errors import ApiError, Code
 
 
 class StoredCall(msgspec.Struct, frozen=True, kw_only=True):
-    """Call of an endpoint, named by its operation ID.
+    """Endpoint, named by its operation ID, and its handler's arguments.
 
-    `arguments` are the handler's arguments in the form of the API: encoded IDs, and the body as an
-    object without PINs, passwords and the idempotency key.
+    The arguments have their API form: encoded IDs, and the body as an object without PINs,
+    passwords and the idempotency key.
     """
 
     endpoint: str
@@ -54,7 +54,7 @@ def seal(services: Services, approval_id: int, call: StoredCall) -> bytes:
 
 
 async def load(services: Services, approval_id: int) -> tuple[StoredCall, Endpoint]:
-    """Return the call of an approval, and its endpoint."""
+    """Return an approval's stored call and its endpoint."""
     sealed = await queries.get_sealed_request(services.database, approval_id)
     plain = services.vault.open(sealed, model.get_seal_context(approval_id, "request"))
     fields = msgspec.msgpack.decode(plain)
@@ -68,7 +68,7 @@ async def load(services: Services, approval_id: int) -> tuple[StoredCall, Endpoi
 
 
 def _convert_request(services: Services, fields: dict[str, Any]) -> dict[str, Any]:
-    """Convert what releases before 2.0 stored: the method, path and JSON body of a request."""
+    """Convert what releases before 2.0 stored: a request with method, path and JSON body."""
     router = Router[Endpoint]()
     for each in services.guarded_endpoints.values():
         router.add(each.method, each.path, each)
