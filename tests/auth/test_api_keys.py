@@ -116,13 +116,10 @@ async def test_keys_are_valid_only_in_their_environment(
     _, live_key = await create_key(keys=live_keys)
     assert live_key.startswith("svc_live_")
     await live_keys.authenticate(live_key)
-    assert (
-        await get_rejection_message(process, live_key)
-        == "API keys start with svc_test_ in this environment."
-    )
-    assert await catch_unauthorized(live_keys.authenticate(test_key)) == (
-        "API keys start with svc_live_ in this environment."
-    )
+    rejection_message = await get_rejection_message(process, live_key)
+    assert rejection_message == "API keys start with svc_test_ in this environment."
+    message = await catch_unauthorized(live_keys.authenticate(test_key))
+    assert message == "API keys start with svc_live_ in this environment."
 
 
 async def test_keys_are_listed_newest_first_without_deleted_ones(

@@ -51,14 +51,10 @@ async def test_service_signature_covers_the_query_even_if_it_is_absent(
     process: GatewayProcess, clock: FakeClock
 ) -> None:
     assert await authenticate(process, sign_headers(clock, query=b""), query=b"") is not None
-    assert (
-        await catch_unauthorized(authenticate(process, sign_headers(clock, query=b"")))
-        == INVALID_SIGNATURE_MESSAGE
-    )
-    assert (
-        await catch_unauthorized(authenticate(process, sign_headers(clock), query=b""))
-        == INVALID_SIGNATURE_MESSAGE
-    )
+    message = await catch_unauthorized(authenticate(process, sign_headers(clock, query=b"")))
+    assert message == INVALID_SIGNATURE_MESSAGE
+    message = await catch_unauthorized(authenticate(process, sign_headers(clock), query=b""))
+    assert message == INVALID_SIGNATURE_MESSAGE
 
 
 @given(data=st.data())
@@ -106,10 +102,8 @@ async def test_unknown_service_and_wrong_signature_get_the_same_error(
     process: GatewayProcess, clock: FakeClock, name: bytes
 ) -> None:
     headers = sign_headers(clock)
-    assert (
-        await catch_unauthorized(authenticate(process, headers | {b"x-service-name": name}))
-        == INVALID_SIGNATURE_MESSAGE
-    )
+    message = await catch_unauthorized(authenticate(process, headers | {b"x-service-name": name}))
+    assert message == INVALID_SIGNATURE_MESSAGE
     wrong = headers | {b"x-service-signature": headers[b"x-service-signature"].upper()}
     assert await catch_unauthorized(authenticate(process, wrong)) == INVALID_SIGNATURE_MESSAGE
 
@@ -120,9 +114,8 @@ async def test_unknown_service_and_wrong_signature_get_the_same_error(
 async def test_authorization_must_be_a_bearer_token(
     process: GatewayProcess, authorization: bytes
 ) -> None:
-    assert await catch_unauthorized(authenticate(process, {b"authorization": authorization})) == (
-        "Authorization must be a Bearer token: an API key or an access token."
-    )
+    message = await catch_unauthorized(authenticate(process, {b"authorization": authorization}))
+    assert message == "Authorization must be a Bearer token: an API key or an access token."
 
 
 @pytest.mark.parametrize(
@@ -138,10 +131,10 @@ async def test_authorization_must_be_a_bearer_token(
 async def test_bearer_token_must_be_an_api_key_or_an_access_token(
     process: GatewayProcess, credential: bytes, message: str
 ) -> None:
-    assert (
-        await catch_unauthorized(authenticate(process, {b"authorization": b"Bearer " + credential}))
-        == message
+    rejection_message = await catch_unauthorized(
+        authenticate(process, {b"authorization": b"Bearer " + credential})
     )
+    assert rejection_message == message
 
 
 async def test_bearer_scheme_is_case_insensitive(
@@ -175,13 +168,13 @@ async def test_credential_kinds_have_a_fixed_precedence(
         assert not process.authenticator.has_body_signature(bearer | other)
     # An invalid token is never replaced by a valid signature.
     invalid = {b"authorization": b"Bearer a.b.c"}
-    assert await catch_unauthorized(authenticate(process, invalid | sign_headers(clock))) == (
-        "The access token is malformed or its signature is invalid."
-    )
+    message = await catch_unauthorized(authenticate(process, invalid | sign_headers(clock)))
+    assert message == "The access token is malformed or its signature is invalid."
     for header in (b"x-api-key-id", b"x-signature"):
-        assert "is missing" in str(
+        text = str(
             await catch_unauthorized(authenticate(process, sign_headers(clock) | {header: b"x"}))
         )
+        assert "is missing" in text
     # Proxies add other schemes than Bearer for their own purposes.
     principal = await authenticate(process, sign_headers(clock) | {b"authorization": b"Basic YTpi"})
     assert principal is not None

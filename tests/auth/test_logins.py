@@ -31,10 +31,8 @@ async def admin_id(owners: OwnerBuilder) -> int:
 async def attempt_wrong_password(
     process: GatewayProcess, email: str = EMAIL, address: str = ADDRESS
 ) -> None:
-    assert (
-        await catch_unauthorized(process.logins.authenticate(email, "wrong", address))
-        == WRONG_CREDENTIALS_MESSAGE
-    )
+    message = await catch_unauthorized(process.logins.authenticate(email, "wrong", address))
+    assert message == WRONG_CREDENTIALS_MESSAGE
 
 
 async def gather_error_codes(attempts: Sequence[Awaitable[int]]) -> list[Code | None]:
@@ -54,10 +52,8 @@ async def test_wrong_password_unknown_email_and_disabled_admin_get_the_same_erro
     await attempt_wrong_password(process)
     await attempt_wrong_password(process, "nobody@example.com")
     await process.database.execute("UPDATE admins SET status = 'disabled'")
-    assert (
-        await catch_unauthorized(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
-        == WRONG_CREDENTIALS_MESSAGE
-    )
+    message = await catch_unauthorized(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
+    assert message == WRONG_CREDENTIALS_MESSAGE
 
 
 async def test_password_check_also_runs_for_an_unknown_email(
@@ -123,9 +119,8 @@ async def test_lockout_is_limited_to_one_email_and_address(
         await attempt_wrong_password(process)
     assert (await process.logins.authenticate(EMAIL, PASSWORD, OTHER_ADDRESS)).id == admin_id
     assert (await process.logins.authenticate("eve@example.com", PASSWORD, ADDRESS)).id == eve_id
-    assert (
-        await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
-    ).status == 429
+    error = await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
+    assert error.status == 429
 
 
 async def test_addresses_of_one_ipv6_network_share_the_lockout(
@@ -148,15 +143,13 @@ async def test_failure_counts_for_fifteen_minutes(
     error = await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
     wait = int(error.headers["Retry-After"])
     clock.advance(seconds=wait - 1)
-    assert (
-        await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
-    ).status == 429
+    error = await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
+    assert error.status == 429
     clock.advance(seconds=1)
     # One attempt is available again, not five.
     await attempt_wrong_password(process)
-    assert (
-        await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
-    ).status == 429
+    error = await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
+    assert error.status == 429
 
 
 async def test_rejected_attempts_do_not_extend_the_lockout(
@@ -179,9 +172,8 @@ async def test_success_does_not_reset_earlier_failures(
     for _ in range(3):
         await process.logins.authenticate(EMAIL, PASSWORD, ADDRESS)
     await attempt_wrong_password(process)
-    assert (
-        await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
-    ).code is Code.RATE_LIMITED
+    error = await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
+    assert error.code is Code.RATE_LIMITED
 
 
 @pytest.mark.parametrize("email", [EMAIL, "nobody@example.com"])
@@ -229,14 +221,12 @@ async def test_attempt_without_a_password_check_does_not_count(
     with monkeypatch.context() as patch:
         patch.setattr(Passwords, "matches", raise_unavailable)
         for _ in range(10):
-            assert (
-                await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
-            ).status == 503
+            rejection = await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
+            assert rejection.status == 503
     for _ in range(4):
         await attempt_wrong_password(process)
-    assert (
-        await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
-    ).status == 429
+    error = await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
+    assert error.status == 429
 
 
 async def test_expired_failures_are_removed_from_a_row(
@@ -291,9 +281,8 @@ async def test_only_failed_password_checks_are_charged_to_the_address(
     for _ in range(4):
         await attempt_wrong_password(process)
     # After five failures the password is not checked, and no token is taken.
-    assert (
-        await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS, budget))
-    ).status == 429
+    error = await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS, budget))
+    assert error.status == 429
     assert budget.tokens == 2
 
 

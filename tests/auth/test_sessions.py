@@ -95,9 +95,8 @@ async def test_expired_token_is_rejected(
 ) -> None:
     tokens = await log_in(process, admin_id)
     clock.advance(days=1)
-    assert (
-        await catch_unauthorized(authenticate(process, tokens)) == "The access token has expired."
-    )
+    message = await catch_unauthorized(authenticate(process, tokens))
+    assert message == "The access token has expired."
 
 
 async def test_role_is_read_from_the_database(process: GatewayProcess, admin_id: int) -> None:
@@ -120,10 +119,8 @@ async def test_token_for_another_admins_session_is_rejected(
     forged = AccessTokens(test_settings.jwt_secret).issue(
         session_id=session, admin_id=admin_id, email=EMAIL, role="system_admin", now=clock()
     )
-    assert (
-        await catch_unauthorized(process.authenticator.sessions.authenticate(forged))
-        == SESSION_ENDED_MESSAGE
-    )
+    message = await catch_unauthorized(process.authenticator.sessions.authenticate(forged))
+    assert message == SESSION_ENDED_MESSAGE
 
 
 async def test_token_for_a_missing_session_is_rejected(
@@ -132,10 +129,8 @@ async def test_token_for_a_missing_session_is_rejected(
     forged = AccessTokens(test_settings.jwt_secret).issue(
         session_id=1, admin_id=admin_id, email=EMAIL, role="system_admin", now=clock()
     )
-    assert (
-        await catch_unauthorized(process.authenticator.sessions.authenticate(forged))
-        == SESSION_ENDED_MESSAGE
-    )
+    message = await catch_unauthorized(process.authenticator.sessions.authenticate(forged))
+    assert message == SESSION_ENDED_MESSAGE
 
 
 async def test_logout_ends_one_session_in_every_process_immediately(
@@ -165,13 +160,11 @@ async def test_disabled_admin_is_rejected_by_another_process_immediately(
         await tx.execute("UPDATE admins SET status = 'disabled' WHERE id = $1", admin_id)
         await process.authenticator.sessions.end_all(tx, admin_id)
     for tokens in sessions:
-        assert (
-            await catch_unauthorized(authenticate(other_process, tokens)) == SESSION_ENDED_MESSAGE
-        )
+        rejection_message = await catch_unauthorized(authenticate(other_process, tokens))
+        assert rejection_message == SESSION_ENDED_MESSAGE
         assert await catch_unauthorized(refresh(other_process, tokens)) == INVALID_REFRESH_MESSAGE
-    assert await catch_unauthorized(log_in(process, admin_id)) == (
-        "This admin is disabled, has a new password or must use single sign-on."
-    )
+    message = await catch_unauthorized(log_in(process, admin_id))
+    assert message == "This admin is disabled, has a new password or must use single sign-on."
 
 
 async def test_ending_all_sessions_invalidates_the_tokens_of_an_active_admin(
@@ -189,13 +182,12 @@ async def test_refresh_continues_the_same_session(
     before = await log_in(process, admin_id)
     clock.advance(hours=23)
     after = await refresh(process, before)
-    assert (await authenticate(process, before)).session_id == (
-        await authenticate(process, after)
-    ).session_id
+    result = await authenticate(process, before)
+    other_result = await authenticate(process, after)
+    assert result.session_id == other_result.session_id
     clock.advance(hours=23)
-    assert (
-        await catch_unauthorized(authenticate(process, before)) == "The access token has expired."
-    )
+    message = await catch_unauthorized(authenticate(process, before))
+    assert message == "The access token has expired."
     await authenticate(process, after)
 
 
@@ -225,20 +217,16 @@ async def test_session_ends_after_ninety_days_despite_refreshes(
 
 @pytest.mark.parametrize("token", ["", "x", "é\x00", "a" * 5000])
 async def test_unknown_refresh_token_is_rejected(process: GatewayProcess, token: str) -> None:
-    assert (
-        await catch_unauthorized(process.authenticator.sessions.refresh(token))
-        == INVALID_REFRESH_MESSAGE
-    )
+    message = await catch_unauthorized(process.authenticator.sessions.refresh(token))
+    assert message == INVALID_REFRESH_MESSAGE
 
 
 async def test_access_token_cannot_be_used_to_refresh(
     process: GatewayProcess, admin_id: int
 ) -> None:
     tokens = await log_in(process, admin_id)
-    assert (
-        await catch_unauthorized(process.authenticator.sessions.refresh(tokens.token))
-        == INVALID_REFRESH_MESSAGE
-    )
+    message = await catch_unauthorized(process.authenticator.sessions.refresh(tokens.token))
+    assert message == INVALID_REFRESH_MESSAGE
 
 
 async def test_refresh_token_is_stored_hashed(process: GatewayProcess, admin_id: int) -> None:
@@ -299,9 +287,8 @@ async def test_concurrent_use_of_a_refresh_token_ends_the_session(
         succeeded = [result for result in results if isinstance(result, Tokens)]
         rejected = [result for result in results if isinstance(result, TokenReuseError)]
         assert (len(succeeded), len(rejected)) == (1, 1)
-        assert (
-            await catch_unauthorized(authenticate(process, succeeded[0])) == SESSION_ENDED_MESSAGE
-        )
+        message = await catch_unauthorized(authenticate(process, succeeded[0]))
+        assert message == SESSION_ENDED_MESSAGE
         assert await catch_unauthorized(refresh(process, succeeded[0])) == INVALID_REFRESH_MESSAGE
 
 
@@ -392,9 +379,8 @@ async def test_idle_console_session_ends_after_an_hour(
     await other_process.authenticator.sessions.last_seen.flush()
     clock.advance(minutes=60)
     for gateway in (process, other_process):
-        assert await catch_unauthorized(authenticate(gateway, tokens)) == (
-            "The session was idle for too long. Log in again."
-        )
+        message = await catch_unauthorized(authenticate(gateway, tokens))
+        assert message == "The session was idle for too long. Log in again."
     assert await catch_unauthorized(refresh(process, tokens)) == INVALID_REFRESH_MESSAGE
 
 

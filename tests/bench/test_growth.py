@@ -87,9 +87,10 @@ async def test_generated_history_matches_what_the_ledger_would_have_written(
         await assert_payments_look_real(connection)
         await assert_cardholder_can_pay(services, connection)
         assert await connection.fetchval("SELECT count(*) FROM transactions_initial") == 0
-        assert await connection.fetchval(
+        stored = await connection.fetchval(
             "SELECT count(*) = (SELECT count(request_id) FROM transactions) FROM idempotency_keys"
         )
+        assert stored
         entries = await connection.fetchval("SELECT count(*) FROM entries")
     finally:
         await connection.close()

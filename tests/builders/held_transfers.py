@@ -12,9 +12,8 @@ async def create_held_transfer(
     """Create a held transfer of 100.00 and return its alert ID."""
     await update_rule(harness, "Large amount", threshold="50")
     command = build_transfer(sender["id"], receiver["id"], "100.00")
-    assert (
-        await harness.services.ledger.submit(command)
-    ).require_accepted().status == "under_review"
+    outcome = await harness.services.ledger.submit(command)
+    assert outcome.require_accepted().status == "under_review"
     response = await harness.get("/api/v1/compliance/alerts", auth=await harness.create_admin("C"))
     return str(response.json()["data"][0]["id"])
 

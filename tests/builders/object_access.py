@@ -48,7 +48,6 @@ async def create_verified_admin(
     url = f"{V1}/subscribers/{person.id}/restricted-access"
     assert (await ownership_fixtures.client.post(url, auth=admin)).status_code == 200
     code = await ownership_fixtures.harness.get_pending_code(person.phone)
-    assert (
-        await ownership_fixtures.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
-    ).is_success
+    response = await ownership_fixtures.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
+    assert response.is_success
     return admin

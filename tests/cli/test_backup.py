@@ -49,9 +49,8 @@ async def test_unprivileged_user_backs_up_and_restores_a_stopped_installation(
     path, new = public_tmp_path / "file.backup", public_tmp_path / "new"
     status, output, error = await run_tapgate(data_dir, "backup", path, user=user)
     assert (status, error) == (0, "")
-    assert re.match(
-        rb"Saved /\S+: 0\.\d MB, 0 transactions and 0 entries as of 20\S+ \S+ UTC\.", output
-    )
+    pattern = rb"Saved /\S+: 0\.\d MB, 0 transactions and 0 entries as of 20\S+ \S+ UTC\."
+    assert re.match(pattern, output)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert path.stat().st_uid == (os.geteuid() if user is None else user.uid)
     status, _, error = await run_tapgate(new, "restore", path, user=user)
@@ -247,9 +246,8 @@ async def test_file_that_is_not_a_backup_is_reported_in_one_line(
         assert error.startswith(f"tapgate: {path} cannot be restored: it is ")
         assert error.count("\n") == 1
     status, _, error = await run_tapgate(data, "restore", public_tmp_path / "none")
-    assert (
-        error == f"tapgate: {public_tmp_path / 'none'} cannot be read: No such file or directory\n"
-    )
+    expected = f"tapgate: {public_tmp_path / 'none'} cannot be read: No such file or directory\n"
+    assert error == expected
 
 
 async def test_inconsistent_ledger_is_restored_unchanged_and_reported(

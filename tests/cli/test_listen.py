@@ -110,9 +110,10 @@ async def test_events_are_forwarded_signed_and_once(
     assert any("card.linked" in line and "204 (" in line for line in lines)
     assert "Connection to Tapgate lost. Retrying." in lines and "Connected again." in lines
     assert lines[-1] == "Stopped."
-    assert await harness.database.fetchval(
+    stored = await harness.database.fetchval(
         "SELECT bool_and(deleted_at IS NOT NULL) FROM webhook_endpoints"
     )
+    assert stored
 
 
 async def test_unreachable_url_is_reported(

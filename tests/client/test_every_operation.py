@@ -92,9 +92,8 @@ async def log_in_admin(client_factory: ClientFactory) -> AsyncTapgateClient:
     assert (await anonymous.system.get_readiness()).ready
     tokens = await anonymous.admin.log_in(email=EMAIL, password=PASSWORD)
     tokens = await anonymous.admin.refresh_token(refresh_token=tokens.refresh_token)
-    assert (
-        await client_factory.create_async(AccessToken(tokens.token)).admin.get_me()
-    ).email == EMAIL
+    me = await client_factory.create_async(AccessToken(tokens.token)).admin.get_me()
+    assert me.email == EMAIL
     await call_account_operations(client_factory, AccessToken(tokens.token))
     await call_oidc_operations(client_factory)
     return await client_factory.create_for_admin()
@@ -232,9 +231,8 @@ async def call_subscriber_operations(
     updated = await third_party.cards.update("TAP-C", daily_limit="60", child_relationship="niece")
     assert (updated.daily_limit, updated.child_relationship) == ("60.00", "niece")
     await admin.cards.change_pin("TAP-C", old_pin="5092", new_pin=NEW_PIN)
-    assert (
-        await admin.subscribers.update(subscriber_id, address="1 Main St")
-    ).address == "1 Main St"
+    result = await admin.subscribers.update(subscriber_id, address="1 Main St")
+    assert result.address == "1 Main St"
     await admin.subscribers.block(subscriber_id, reason="asked")
     assert (await admin.subscribers.unblock(subscriber_id)).subscriber.status == "ACTIVE"
     await admin.subscribers.verify_pin(subscriber_id, pin=PIN)
@@ -457,9 +455,8 @@ async def call_merchant_operations(
     added = await admin.processors.add_terminal(processor, name="Till 1")
     await admin.processors.block_terminal(processor, added.terminal.id)
     await admin.processors.unblock_terminal(processor, added.terminal.id, reason="found")
-    assert [item.id async for item in admin.processors.list_terminals(processor)] == [
-        added.terminal.id
-    ]
+    expected = [added.terminal.id]
+    assert [item.id async for item in admin.processors.list_terminals(processor)] == expected
     spare = await admin.processors.create_signing_key(processor, terminal_id=added.terminal.id)
     await admin.processors.delete_signing_key(processor, spare.api_key_id)
     keys = {entry.api_key_id async for entry in admin.processors.list_signing_keys(processor)}

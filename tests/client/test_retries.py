@@ -114,9 +114,8 @@ async def test_transfer_with_a_lost_response_is_executed_once(
     assert receipt.replayed
     assert await transfer_probe.count_transfers() == 1
     assert len({request.body for request in flaky_server.requests}) == 1
-    assert {request.headers["x-request-id"] for request in flaky_server.requests} == {
-        receipt.request_id
-    }
+    expected = {receipt.request_id}
+    assert {request.headers["x-request-id"] for request in flaky_server.requests} == expected
 
 
 @pytest.mark.parametrize(

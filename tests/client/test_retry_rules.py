@@ -118,9 +118,8 @@ def test_write_outcome_is_unknown_when_a_response_was_lost_and_no_final_one_foll
 @given(effects, outcomes)
 def test_final_response_is_not_retried(effect: Effect, outcomes: list[StepResult]) -> None:
     returned, received, _ = run_operation(effect, outcomes)
-    assert not any(
-        outcome in FINAL_RESPONSES or outcome in AUTH_ERRORS for outcome in received[:-1]
-    )
+    found = any(outcome in FINAL_RESPONSES or outcome in AUTH_ERRORS for outcome in received[:-1])
+    assert not found
     if received[-1] is FINAL_RESPONSES[0]:
         assert isinstance(returned, SuccessResponse)
     elif received[-1] in FINAL_RESPONSES:

@@ -96,11 +96,8 @@ def test_amount_must_be_finite(amount: str) -> None:
 
 
 def test_datetimes_are_encoded_in_utc_and_require_a_time_zone_unlike_dates() -> None:
-    assert (
-        encoding.encode_date(date(2026, 1, 31))
-        == encoding.encode_date("2026-01-31")
-        == "2026-01-31"
-    )
+    assert encoding.encode_date(date(2026, 1, 31)) == "2026-01-31"
+    assert encoding.encode_date("2026-01-31") == "2026-01-31"
     east = datetime(2026, 1, 31, 2, tzinfo=timezone(timedelta(hours=2)))
     assert encoding.encode_datetime(east) == "2026-01-31T00:00:00.000Z"
     assert encoding.encode_datetime(date(2026, 1, 31)) == "2026-01-31"
@@ -126,10 +123,8 @@ def test_request_id_is_generated_for_each_call_unless_given() -> None:
         RECORDED_OPERATIONS.partners.fund("ptn_1", amount="1").request_id for _ in range(3)
     }
     assert len(request_ids) == 3
-    assert (
-        RECORDED_OPERATIONS.partners.fund("ptn_1", amount="1", request_id="mine").request_id
-        == "mine"
-    )
+    operation = RECORDED_OPERATIONS.partners.fund("ptn_1", amount="1", request_id="mine")
+    assert operation.request_id == "mine"
 
 
 @each("url", ["", "gateway", "ftp://gateway", "https://", "https://pay?x=1"])

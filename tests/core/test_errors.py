@@ -20,9 +20,8 @@ def test_error_body_has_code_message_and_details() -> None:
         "message": "Wrong PIN",
         "details": {"attempts_remaining": 2},
     }
-    assert invalid_field("pin", "must be 4 digits").body()["details"] == {
-        "fields": {"pin": "must be 4 digits"}
-    }
+    expected = {"fields": {"pin": "must be 4 digits"}}
+    assert invalid_field("pin", "must be 4 digits").body()["details"] == expected
     assert unavailable("Later").headers == {"Retry-After": "1"}
 
 

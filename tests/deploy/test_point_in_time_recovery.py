@@ -170,6 +170,5 @@ async def test_recovery_restores_exactly_the_payments_before_the_time(
             "SELECT request_id FROM idempotency_keys WHERE request_id ~ '^(in-backup|kept|lost)-'"
         )
         stored = {row["request_id"] for row in await harness.database.fetch(keys)}
-        assert stored == {f"{name}-{n}" for name in ("in-backup", "kept") for n in range(3)} | {
-            "lost-0"
-        }
+        expected = {f"{name}-{n}" for name in ("in-backup", "kept") for n in range(3)} | {"lost-0"}
+        assert stored == expected

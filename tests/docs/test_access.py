@@ -28,9 +28,8 @@ def test_every_operation_declares_its_object_access() -> None:
     for endpoint in list_endpoints():
         assert endpoint.objects, f"{endpoint.name} must declare `objects`"
         combinable = not endpoint.objects & (ObjectAccess.NO_OBJECT | ObjectAccess.ANY)
-        assert combinable or len(endpoint.objects) == 1, (
-            f"{endpoint.name}: NO_OBJECT and ANY must be alone"
-        )
+        found = combinable or len(endpoint.objects) == 1
+        assert found, f"{endpoint.name}: NO_OBJECT and ANY must be alone"
 
 
 def find_row(operation: str) -> list[str]:
@@ -90,9 +89,8 @@ def test_every_second_step_declares_its_flow() -> None:
             fields & PROOF_FIELDS or action.startswith(PROOF_WORDS) or "verify" in action
         ):
             candidates.add(endpoint.name)
-    assert candidates == declared | SINGLE_STEPS.keys(), (
-        "declare it in tools/manual/two_step_flows.py"
-    )
+    expected = declared | SINGLE_STEPS.keys()
+    assert candidates == expected, "declare it in tools/manual/two_step_flows.py"
     assert not declared & SINGLE_STEPS.keys()
 
 

@@ -75,10 +75,8 @@ def test_every_operation_is_in_the_index_and_on_its_page(
 
 @each("endpoint", ENDPOINTS)
 def test_every_operation_has_a_summary(endpoint: Endpoint) -> None:
-    assert endpoint.summary, (
-        f"{endpoint.handler.__qualname__} needs a docstring: its first line is the heading in"
-        " docs/api, the rest explains it"
-    )
+    name = endpoint.handler.__qualname__
+    assert endpoint.summary, f"{name} needs a docstring: docs/api has its first line as a heading"
 
 
 @each("endpoint", WITH_BODY)

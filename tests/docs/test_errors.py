@@ -46,11 +46,8 @@ def test_status_and_text_match_the_table(code: Code) -> None:
     assert ROWS.get(code) == (code.lower(), status, text), ADD_HINT
     first, *rest = SECTIONS.get(code, "").strip().split("\n\n")
     match = FIRST_LINE.fullmatch(first)
-    assert match is not None, (
-        f"the first line of {code} does not have the expected format. {ADD_HINT}"
-    )
+    assert match is not None, f"the first line of {code} has an unexpected format. {ADD_HINT}"
     assert int(match[1]) == status
     assert rest, f"{code}: explain when it occurs. {ADD_HINT}"
-    assert rest[-1].startswith("*What to do:* "), (
-        f"{code}: explain what a client should do. {ADD_HINT}"
-    )
+    found = rest[-1].startswith("*What to do:* ")
+    assert found, f"{code}: explain what a client should do. {ADD_HINT}"

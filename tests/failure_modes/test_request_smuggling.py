@@ -127,9 +127,8 @@ async def test_request_body_is_never_parsed_as_a_request(port: int) -> None:
         async with open_connection(port) as raw:
             await raw.send(head + CONTENT_LENGTH_HEADER + SMUGGLED_REQUEST)
             raw.send_eof()
-            assert [response.status_code for response in await read_all_responses(raw)] == [200], (
-                head
-            )
+            found = [response.status_code for response in await read_all_responses(raw)]
+            assert found == [200], head
 
 
 async def test_path_has_exactly_one_spelling(port: int) -> None:

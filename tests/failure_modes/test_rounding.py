@@ -36,9 +36,8 @@ async def test_decimal_amounts_add_up_exactly(two_gateways: TwoGateways) -> None
     aminata = await two_gateways.create_customer("0.30")
     terminal = (await two_gateways.create_merchant()).server
     require_success(await terminal.pay("0.1", aminata.card))
-    assert (
-        require_success(await terminal.pay("0.20", aminata.card))["remaining_balance"] == "0.00 SLE"
-    )
+    found = require_success(await terminal.pay("0.20", aminata.card))["remaining_balance"]
+    assert found == "0.00 SLE"
 
 
 async def test_largest_amounts_are_exact_to_the_last_cent(two_gateways: TwoGateways) -> None:
@@ -90,9 +89,8 @@ async def test_entries_of_odd_amounts_balance_to_the_last_cent(
         outcomes = await ledger.submit_batch(
             [build_p2p(sender, receiver, item) for item in amounts_sent]
         )
-        assert [entry.require_accepted().fee for entry in outcomes] == [
-            _round_half_up(element, "1.5") for element in amounts_sent
-        ]
+        expected = [_round_half_up(element, "1.5") for element in amounts_sent]
+        assert [entry.require_accepted().fee for entry in outcomes] == expected
         fees = sum(_round_half_up(value, "1.5") for value in amounts_sent)
         assert await ledger.get_balance(receiver) == sum(amounts_sent)
         assert await ledger.get_balance(sender) == 100_000_00 - sum(amounts_sent) - fees

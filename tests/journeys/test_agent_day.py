@@ -99,9 +99,9 @@ async def test_agent_day_from_float_to_commission_payout(
     assert await foday.get_balances() == ("8500.00", "0.00")
     assert sum_history(await foday.list_transactions(foday.id)) == Decimal("8500.00")
     for customer in (aminata, ibrahim):
-        assert sum_history(await counter.list_transactions(customer.id)) == Decimal(
-            await customer.get_balance()
-        )
+        found = sum_history(await counter.list_transactions(customer.id))
+        expected = Decimal(await customer.get_balance())
+        assert found == expected
 
     # Later cash-ins below the threshold sent no further message.
     assert len(await deployment.wait_for_messages(mariama.phone, "float_low")) == 1

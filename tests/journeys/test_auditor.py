@@ -297,9 +297,8 @@ async def test_finance_reconciles_the_books_with_the_journal(ada: Admin) -> None
     sums: dict[str, Decimal] = dict.fromkeys(sides, Decimal(0))
     for row in read_records(file.content):
         sums[row["gl_code"]] += Decimal(row["debit"]) - Decimal(row["credit"])
-    assert sums == {
-        code: Decimal(debit) - Decimal(credit) for code, (debit, credit) in sides.items()
-    }
+    expected = {code: Decimal(debit) - Decimal(credit) for code, (debit, credit) in sides.items()}
+    assert sums == expected
 
     # The company uses its own code for customer balances.
     code = {"kind": "wallet", "gl_code": "2110", "name": "E-money in issue"}

@@ -173,9 +173,8 @@ async def test_family_with_child_cards(deployment: Deployment, ada: Admin) -> No
     assert await mother.get_balance() == "780.00"
     assert sum_history(await app.list_transactions(mother.id)) == Decimal("780.00")
     card_history = await app.list_transactions(mother.id, card_serial="FAM-0002")
-    assert {
-        line["from"]["card_serial"] for line in card_history if line["type"] == "pos_payment"
-    } == {"FAM-0002"}
+    found = {line["from"]["card_serial"] for line in card_history if line["type"] == "pos_payment"}
+    assert found == {"FAM-0002"}
 
 
 def _get_serial(card: Record) -> str:

@@ -97,12 +97,11 @@ async def test_held_payment_is_released_rejected_or_returned(
     assert await mohamed.get_funds() == ("1100100.00", "0.00")
     assert await aminata.get_funds() == ("889599.99", "502500.01")
     # Both customers are notified, each in their language.
-    assert await deployment.wait_for_messages(aminata.phone, "payment_released") == [
-        ["600,000.00 SLE", "to Mohamed S.", first["transaction_id"]]
-    ]
-    assert await deployment.wait_for_messages(mohamed.phone, "payment_released") == [
-        ["600\u00a0000,00\u00a0SLE", "(expéditeur\u00a0: Aminata K.)", first["transaction_id"]]
-    ]
+    actual = await deployment.wait_for_messages(aminata.phone, "payment_released")
+    assert actual == [["600,000.00 SLE", "to Mohamed S.", first["transaction_id"]]]
+    released = await deployment.wait_for_messages(mohamed.phone, "payment_released")
+    sender = "(expéditeur\u00a0: Aminata K.)"
+    assert released == [["600\u00a0000,00\u00a0SLE", sender, first["transaction_id"]]]
 
     # A rejection returns the funds and the daily limit.
     url = f"compliance/alerts/{by_transaction[second['transaction_id']]['id']}"
@@ -157,6 +156,6 @@ async def test_held_payment_is_released_rejected_or_returned(
     assert await aminata.get_funds() == ("988100.00", "0.00")
 
     for customer in (aminata, mohamed):
-        assert sum_history(await app.list_transactions(customer.id)) == Decimal(
-            await customer.get_balance()
-        )
+        found = sum_history(await app.list_transactions(customer.id))
+        expected = Decimal(await customer.get_balance())
+        assert found == expected

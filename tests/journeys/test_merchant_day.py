@@ -33,9 +33,8 @@ async def test_merchant_day_from_first_payment_to_payout(
     back, back_record = await ada.create_terminal(merchant, "Back till")
 
     # Payments above the no-PIN limit need a PIN. The cardholder's last name is abbreviated.
-    assert (
-        require_success(await front.verify_card(aminata.card, PIN))["holder_name"] == "Aminata K."
-    )
+    actual = require_success(await front.verify_card(aminata.card, PIN))["holder_name"]
+    assert actual == "Aminata K."
     bread = require_success(await front.pay("500.00", aminata.card, transaction_ref="ORDER-1"))
     assert bread["remaining_balance"] == "2,500.00 SLE"
     assert bread["fee_amount"] == "5.00 SLE"
@@ -152,14 +151,13 @@ async def test_merchant_day_from_first_payment_to_payout(
     assert sum_history(history) == Decimal("4.65") == Decimal(await app.get_balance(merchant.id))
     assert history[0]["balance_after"] == "4.65"
     for customer in (aminata, mohamed, owner):
-        assert sum_history(await app.list_transactions(customer.id)) == Decimal(
-            await customer.get_balance()
-        )
+        found = sum_history(await app.list_transactions(customer.id))
+        expected_value = Decimal(await customer.get_balance())
+        assert found == expected_value
 
     # The lost connection left exactly one payment.
-    assert [line["id"] for line in history if line["request_id"] == request_id] == [
-        rice["transaction_id"]
-    ]
+    expected = [rice["transaction_id"]]
+    assert [line["id"] for line in history if line["request_id"] == request_id] == expected
     by_id = {line["id"]: line for line in history}
     assert by_id[stove["transaction_id"]]["status"] == "refunded"
     assert by_id[delivery["transaction_id"]]["status"] == "partially_refunded"

@@ -93,6 +93,6 @@ async def test_partner_top_ups_by_request_and_webhook_are_idempotent(
     assert await aminata.get_balance() == "450.00"
     assert await mohamed.get_balance() == "900.00"
     for customer in (aminata, mohamed):
-        assert sum_history(await app.list_transactions(customer.id)) == Decimal(
-            await customer.get_balance()
-        )
+        found = sum_history(await app.list_transactions(customer.id))
+        expected = Decimal(await customer.get_balance())
+        assert found == expected

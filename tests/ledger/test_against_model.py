@@ -62,9 +62,8 @@ def test_decisions_agree_with_the_model(sequence: list[Step]) -> None:
                 account = ledger.state.accounts[account_id]
                 assert account.balance == model.balances[name], (name, step)
                 assert account.held == model.held.get(name, 0), (name, step)
-    assert sum(account.balance for account in ledger.state.accounts.values()) == sum(
-        OPENING_BALANCES.values()
-    )
+    expected = sum(OPENING_BALANCES.values())
+    assert sum(account.balance for account in ledger.state.accounts.values()) == expected
 
 
 async def create_rules(ledger: LedgerDriver) -> None:

@@ -58,9 +58,8 @@ async def test_backup_under_load_is_consistent_and_accepts_retries(
         await asyncio.sleep(0.01)
     manifest = await save_backup(database_url, tmp_path / "backup")
     await restore_backup(empty_database_url, tmp_path / "backup")
-    assert {process.returncode for process in processes} == {None}, (
-        "the load ended before the restore"
-    )
+    exit_codes = {process.returncode for process in processes}
+    assert exit_codes == {None}, "the load ended before the restore"
     for process in processes:
         process.kill()
     await asyncio.gather(*recorders)
@@ -76,9 +75,8 @@ async def test_backup_under_load_is_consistent_and_accepts_retries(
     assert len(acknowledged) > 300
     assert set(acknowledged.values()) <= {row[0] for row in transactions}
     ids = {row[0] for row in transactions}
-    assert transactions == [
-        row for row in await fetch_rows(database_url, _TRANSACTIONS_SQL) if row[0] in ids
-    ]
+    expected = [row for row in await fetch_rows(database_url, _TRANSACTIONS_SQL) if row[0] in ids]
+    assert transactions == expected
     assert entries == [row for row in await fetch_rows(database_url, _ENTRIES_SQL) if row[0] in ids]
     await require_balanced_books(empty_database_url)
 
@@ -104,8 +102,7 @@ async def require_balanced_books(url: str) -> None:
     try:
         async with database.connection() as connection:
             verification = await verify(connection)
-        assert verification.is_valid, [
-            finding for finding in verification.findings if finding.broken
-        ]
+        assert [finding for finding in verification.findings if finding.broken] == []
+        assert verification.is_valid
     finally:
         await database.close()

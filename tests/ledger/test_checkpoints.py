@@ -93,9 +93,8 @@ async def test_ranges_cover_all_transactions_once(ledger: LedgerDriver, jobs: in
     rows = await ledger.database.fetch("SELECT * FROM verified_ranges ORDER BY end_id")
     assert len(rows) > 3
     assert [row["first_id"] for row in rows] == [0, *(row["end_id"] for row in rows[:-1])]
-    assert sum(row["transactions"] for row in rows) == await ledger.database.fetchval(
-        "SELECT count(*) FROM transactions"
-    )
+    expected = await ledger.database.fetchval("SELECT count(*) FROM transactions")
+    assert sum(row["transactions"] for row in rows) == expected
     different = """
         SELECT FROM accounts JOIN verified_sums ON account_id = id
         WHERE checked AND balance <> amount"""

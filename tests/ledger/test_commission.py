@@ -74,9 +74,8 @@ async def test_cash_in_earns_only_on_the_excess_over_recent_cash_out(ledger: Led
     agent, customer = await create_agent_and_customer(ledger)
     assert await submit_and_get_commission(ledger, build_cash_out(agent, customer, 400_00)) == 0
     assert await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00)) == 6_00
-    assert (
-        await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00)) == 10_00
-    )
+    found = await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00))
+    assert found == 10_00
 
 
 async def test_several_cash_ins_consume_earlier_cash_outs(ledger: LedgerDriver) -> None:
@@ -84,9 +83,8 @@ async def test_several_cash_ins_consume_earlier_cash_outs(ledger: LedgerDriver) 
     for amount in (300_00, 300_00):
         await ledger.submit(build_cash_out(agent, customer, amount))
     assert await submit_and_get_commission(ledger, build_cash_in(agent, customer, 200_00)) == 0
-    assert (
-        await submit_and_get_commission(ledger, build_cash_in(agent, customer, 5_00)) == 0
-    )  # below the minimum
+    found = await submit_and_get_commission(ledger, build_cash_in(agent, customer, 5_00))
+    assert found == 0  # below the minimum
     assert await submit_and_get_commission(ledger, build_cash_in(agent, customer, 500_00)) == 1_05
     rows = await ledger.database.fetch(
         "SELECT amount FROM cash_matches ORDER BY matched_id, amount"
@@ -112,14 +110,10 @@ async def test_cash_matches_only_the_same_agent_and_customer(ledger: LedgerDrive
     agent, customer = await create_agent_and_customer(ledger)
     other_agent, other_customer = await create_agent_and_customer(ledger)
     await ledger.submit(build_cash_out(agent, customer, 1_000_00))
-    assert (
-        await submit_and_get_commission(ledger, build_cash_in(other_agent, customer, 1_000_00))
-        == 10_00
-    )
-    assert (
-        await submit_and_get_commission(ledger, build_cash_in(agent, other_customer, 1_000_00))
-        == 10_00
-    )
+    found = await submit_and_get_commission(ledger, build_cash_in(other_agent, customer, 1_000_00))
+    assert found == 10_00
+    found = await submit_and_get_commission(ledger, build_cash_in(agent, other_customer, 1_000_00))
+    assert found == 10_00
     assert await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00)) == 0
 
 
@@ -130,10 +124,8 @@ async def test_cash_out_is_matched_for_24_hours(
     agent, customer = await create_agent_and_customer(ledger)
     await ledger.submit(build_cash_out(agent, customer, 1_000_00))
     ledger.clock.now += elapsed
-    assert (
-        await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00))
-        == expected
-    )
+    found = await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00))
+    assert found == expected
 
 
 async def test_declined_and_rejected_cash_transactions_are_not_matched(
@@ -168,9 +160,8 @@ async def test_held_cash_out_is_matched_from_its_release(ledger: LedgerDriver) -
     await hold_for_review(ledger, chart.AGENT_CASHOUT, "payer")
     held = (await ledger.submit(build_cash_out(agent, customer, 400_00))).require_accepted()
     assert held.status == "under_review"
-    assert (
-        await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00)) == 10_00
-    )
+    found = await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00))
+    assert found == 10_00
     ledger.clock.now += 3 * DAY
     await decide_review(ledger, held.transaction_id)
     ledger.clock.now += DAY
@@ -182,9 +173,8 @@ async def test_cash_out_rejected_in_review_is_not_matched(ledger: LedgerDriver) 
     await hold_for_review(ledger, chart.AGENT_CASHOUT, "agent")
     held = (await ledger.submit(build_cash_out(agent, customer, 400_00))).require_accepted()
     await decide_review(ledger, held.transaction_id, release=False)
-    assert (
-        await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00)) == 10_00
-    )
+    found = await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00))
+    assert found == 10_00
 
 
 async def test_held_cash_in_earns_on_release(ledger: LedgerDriver) -> None:
@@ -235,10 +225,11 @@ async def test_rounding_remainder_is_carried_over(ledger: LedgerDriver) -> None:
 
 async def test_amount_below_the_minimum_earns_nothing(ledger: LedgerDriver) -> None:
     agent, customer = await create_agent_and_customer(ledger)
-    assert [
+    found = [
         await submit_and_get_commission(ledger, build_cash_in(agent, customer, 9_99))
         for _ in range(20)
-    ] == [0] * 20
+    ]
+    assert found == [0] * 20
     assert await submit_and_get_commission(ledger, build_cash_in(agent, customer, 10_00)) == 10
 
 

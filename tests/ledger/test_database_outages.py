@@ -152,10 +152,8 @@ async def test_migration_waiting_for_an_open_read_does_not_stop_payments(
             assert (await ledger.submit(command)).code is None
     assert await migration == [_MIGRATION]
     pid = other_session.get_server_pid()
-    assert (
-        f"{_MIGRATION} waits for a lock held by session {pid} (analyst, transaction open"
-        in (lines[0])
-    )
+    expected = f"{_MIGRATION} waits for a lock held by session {pid} (analyst, transaction open"
+    assert expected in lines[0]
 
 
 async def test_migration_that_never_gets_its_lock_fails_and_names_the_blocker(

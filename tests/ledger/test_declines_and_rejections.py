@@ -65,9 +65,8 @@ async def test_unknown_party_is_rejected_and_not_stored(
 async def test_transfer_to_the_senders_own_card_is_rejected(ledger: LedgerDriver) -> None:
     sender = await ledger.create_subscriber(10_00)
     child = await ledger.create_card(sender, daily_limit=5_00, pin="4321")
-    assert (
-        await ledger.submit(build_p2p(sender, commands.card_party(child)))
-    ).code == Code.SELF_TRANSFER
+    outcome = await ledger.submit(build_p2p(sender, commands.card_party(child)))
+    assert outcome.code == Code.SELF_TRANSFER
     assert await list_failure_codes(ledger) == []
 
 

@@ -67,9 +67,8 @@ async def test_command_that_cannot_be_stored_fails_alone(ledger: LedgerDriver) -
         *(ledger.submit(command) for command in (*good, bad)), return_exceptions=True
     )
     *succeeded, failed = results
-    assert [outcome.code for outcome in succeeded if not isinstance(outcome, BaseException)] == [
-        None
-    ] * 5
+    outcomes = [outcome for outcome in succeeded if not isinstance(outcome, BaseException)]
+    assert [outcome.code for outcome in outcomes] == [None] * 5
     assert isinstance(failed, ApiError)
     assert failed.code == Code.INTERNAL_ERROR
 
@@ -89,9 +88,8 @@ async def test_lost_connection_fails_the_batch_and_moves_no_money(
     results = await asyncio.gather(
         *(ledger.submit(command) for command in commands), return_exceptions=True
     )
-    assert {result.code for result in results if isinstance(result, ApiError)} == {
-        Code.SERVICE_UNAVAILABLE
-    }
+    expected = {Code.SERVICE_UNAVAILABLE}
+    assert {result.code for result in results if isinstance(result, ApiError)} == expected
     assert len([result for result in results if isinstance(result, ApiError)]) == 3
     monkeypatch.undo()
     stored_count = await ledger.database.fetchval(

@@ -107,10 +107,12 @@ async def test_batch_enqueues_all_events_in_one_statement(
     assert len(statements) == baseline + 1
     transaction_ids = [outcome.result.transaction_id for outcome in outcomes if outcome.result]
     statuses = ["completed", "completed", "failed", "completed"]
-    assert await list_events(ledger) == [
+    events = await list_events(ledger)
+    expected = [
         (f"transaction.{status}", transaction_id)
         for status, transaction_id in zip(statuses, transaction_ids, strict=True)
     ]
+    assert events == expected
 
 
 async def test_each_endpoint_gets_deliveries_of_its_subscribed_events(ledger: LedgerDriver) -> None:

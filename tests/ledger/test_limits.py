@@ -105,9 +105,8 @@ async def test_card_limit_applies_when_the_clock_is_behind_the_wallets_usage_day
     assert (await submit_payment(ledger, parent_card, merchant, 1_00, payer_pin=PIN)).code is None
     ledger.clock.now = midnight - timedelta(seconds=2)
     assert (await submit_payment(ledger, child, merchant, 10_00, payer_pin="4321")).code is None
-    assert (await submit_payment(ledger, child, merchant, 1, payer_pin="4321")).code == (
-        Code.CARD_LIMIT_EXCEEDED
-    )
+    result = await submit_payment(ledger, child, merchant, 1, payer_pin="4321")
+    assert result.code == Code.CARD_LIMIT_EXCEEDED
 
 
 async def test_maximum_balance_applies_to_receivers_except_for_refunds(

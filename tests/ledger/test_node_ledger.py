@@ -465,9 +465,8 @@ async def test_lost_writer_is_503_for_waiting_commands_and_the_next_ones_succeed
     for channel in list(writer.ledger._channels):
         channel._stream.transport.abort()
     errors = await waiting
-    assert [error.code for error in errors if isinstance(error, ApiError)] == [
-        Code.SERVICE_UNAVAILABLE
-    ] * 3
+    expected = [Code.SERVICE_UNAVAILABLE] * 3
+    assert [error.code for error in errors if isinstance(error, ApiError)] == expected
     outcomes = await submit_to_all([other], commands)
     assert [outcome.code for outcome in outcomes if isinstance(outcome, Outcome)] == [None] * 6
     assert other.executed == 6

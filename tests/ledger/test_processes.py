@@ -76,9 +76,8 @@ async def test_wrong_pins_from_two_processes_share_one_limit_of_three_attempts(
     codes = Counter(response["code"] for response in responses)
     assert codes == {Code.INVALID_PIN: 3, Code.ACCOUNT_LOCKED: 47}
     correct_pin_plan = msgspec.structs.replace(plan, pin=PIN, command_count=1)
-    assert [response["code"] for response in await run_processes(correct_pin_plan)] == [
-        Code.ACCOUNT_LOCKED
-    ]
+    found = [response["code"] for response in await run_processes(correct_pin_plan)]
+    assert found == [Code.ACCOUNT_LOCKED]
 
 
 @pytest.mark.parametrize("acknowledged", [1, 60, 300])
@@ -108,8 +107,6 @@ async def test_sigkill_keeps_acknowledged_transactions_and_allows_safe_retries(
     )
     replayed = {response["request"] for response in retried if response["replayed"]}
     assert set(stored) <= replayed
-    assert all(
-        stored.get(response["request"], response["transaction"]) == response["transaction"]
-        for response in retried
-        if response["transaction"] is not None
-    )
+    for response in retried:
+        if response["transaction"] is not None and response["request"] in stored:
+            assert stored[response["request"]] == response["transaction"]

@@ -93,22 +93,21 @@ async def test_only_subscribers_get_receipts(ledger: LedgerDriver) -> None:
 
     received, paid = (MONEY_RECEIVED, receiver), (PAYMENT_MADE, sender)
     merchant = commands.processor_party(processor)
-    assert await submit_and_list_receipts(
+    found = await submit_and_list_receipts(
         chart.TRANSFER_P2P, subscriber(sender), subscriber(receiver)
-    ) == [received, paid]
-    assert await submit_and_list_receipts(
-        chart.TRANSFER, subscriber(sender), subscriber(receiver)
-    ) == [received, paid]
+    )
+    assert found == [received, paid]
+    found = await submit_and_list_receipts(chart.TRANSFER, subscriber(sender), subscriber(receiver))
+    assert found == [received, paid]
     assert await submit_and_list_receipts(chart.TRANSFER, subscriber(sender), merchant) == [paid]
     assert await submit_and_list_receipts(chart.TRANSFER, merchant, subscriber(receiver)) == []
-    assert (
-        await submit_and_list_receipts(chart.TRANSFER, commands.CASH_PARTY, subscriber(receiver))
-        == []
+    found = await submit_and_list_receipts(
+        chart.TRANSFER, commands.CASH_PARTY, subscriber(receiver)
     )
+    assert found == []
     assert await submit_and_list_receipts(chart.POS_PAYMENT, subscriber(sender), merchant) == [paid]
-    assert await submit_and_list_receipts(chart.ONLINE_PAYMENT, subscriber(sender), merchant) == [
-        paid
-    ]
+    found = await submit_and_list_receipts(chart.ONLINE_PAYMENT, subscriber(sender), merchant)
+    assert found == [paid]
     cash_out_receipts = await submit_and_list_receipts(
         chart.AGENT_CASHOUT, subscriber(sender), commands.agent_party(agent), payee_pin=PIN
     )
@@ -117,24 +116,20 @@ async def test_only_subscribers_get_receipts(ledger: LedgerDriver) -> None:
         chart.AGENT_CASHIN, commands.agent_party(agent), subscriber(receiver), payer_pin=PIN
     )
     assert cash_in_receipts == [received]
-    assert await submit_and_list_receipts(
+    found = await submit_and_list_receipts(
         chart.PARTNER_FUND, commands.partner_party(partner), subscriber(receiver)
-    ) == [received]
-    assert await submit_and_list_receipts(
-        chart.PROCESSOR_TRANSFER, merchant, subscriber(receiver)
-    ) == [received]
-    assert (
-        await submit_and_list_receipts(
-            chart.AGENT_FUND, commands.CASH_PARTY, commands.agent_party(agent)
-        )
-        == []
     )
-    assert (
-        await submit_and_list_receipts(
-            chart.PARTNER_DEPOSIT, commands.CASH_PARTY, commands.partner_party(partner)
-        )
-        == []
+    assert found == [received]
+    found = await submit_and_list_receipts(chart.PROCESSOR_TRANSFER, merchant, subscriber(receiver))
+    assert found == [received]
+    found = await submit_and_list_receipts(
+        chart.AGENT_FUND, commands.CASH_PARTY, commands.agent_party(agent)
     )
+    assert found == []
+    found = await submit_and_list_receipts(
+        chart.PARTNER_DEPOSIT, commands.CASH_PARTY, commands.partner_party(partner)
+    )
+    assert found == []
 
 
 async def test_each_refund_enqueues_a_receipt_for_the_original_payer(ledger: LedgerDriver) -> None:
@@ -143,9 +138,8 @@ async def test_each_refund_enqueues_a_receipt_for_the_original_payer(ledger: Led
     enable_receipts(ledger, *RECEIPT_KINDS)
     partial_refund = await submit_and_get_id(ledger, build_refund(processor, payment, 10_00))
     final_refund = await submit_and_get_id(ledger, build_refund(processor, payment, None))
-    assert (
-        await ledger.submit(build_refund(processor, payment, 1_00))
-    ).code == Code.ALREADY_REFUNDED
+    outcome = await ledger.submit(build_refund(processor, payment, 1_00))
+    assert outcome.code == Code.ALREADY_REFUNDED
     assert await list_receipts(ledger) == [
         (partial_refund, MONEY_RECEIVED, payer),
         (final_refund, MONEY_RECEIVED, payer),
@@ -245,10 +239,12 @@ async def test_decision_notifies_agents_but_not_merchants(ledger: LedgerDriver, 
     command = build_command(kind, commands.subscriber_party(payer), payee, 600_000_00)
     transaction_id = await submit_and_get_id(ledger, command)
     await submit_and_get_id(ledger, ReviewDecision(transaction_id=transaction_id, release=False))
-    assert await list_receipts(ledger) == [
+    receipts = await list_receipts(ledger)
+    expected = [
         (transaction_id, PAYMENT_REJECTED, holder)
         for holder in ([payer, agent] if is_cash_out else [payer])
     ]
+    assert receipts == expected
 
 
 async def test_decision_between_accounts_of_one_agent_notifies_the_agent_once(
@@ -297,9 +293,8 @@ async def test_declines_rejections_and_replays_enqueue_no_receipt(ledger: Ledger
     enable_receipts(ledger, *RECEIPT_KINDS)
     rejected = await ledger.submit(build_p2p(sender, receiver, 10_00, payer_pin=WRONG_PIN))
     assert rejected.code == Code.INVALID_PIN
-    assert (
-        await ledger.submit(build_p2p(sender, receiver, 500_00))
-    ).code == Code.INSUFFICIENT_FUNDS
+    outcome = await ledger.submit(build_p2p(sender, receiver, 500_00))
+    assert outcome.code == Code.INSUFFICIENT_FUNDS
     assert await list_receipts(ledger) == []
     command = build_p2p(sender, receiver, 10_00, idempotency_key=build_request_key("one"))
     transaction_id = await submit_and_get_id(ledger, command)

@@ -204,9 +204,8 @@ async def test_processes_do_not_block_on_each_others_rollup_rows(
     async with first.database.transaction() as tx:
         rows = await tx.fetch("SELECT FROM figures WHERE slot = 1 FOR UPDATE")
         assert rows
-        assert (
-            await second.submit(build_p2p(payer, payee, 1_00))
-        ).require_accepted().status == "completed"
+        outcome = await second.submit(build_p2p(payer, payee, 1_00))
+        assert outcome.require_accepted().status == "completed"
 
 
 async def test_declines_of_any_amount_are_counted(ledger: LedgerDriver) -> None:

@@ -159,10 +159,11 @@ async def test_transfer_accepts_account_ids_as_parties(ledger: LedgerDriver) -> 
             10_00,
         )
     )
-    assert (
+    found = (
         outcome.require_accepted().payer_available,
         outcome.require_accepted().payee_available,
-    ) == (0, 10_00)
+    )
+    assert found == (0, 10_00)
 
 
 async def test_final_partial_refund_returns_the_fee(ledger: LedgerDriver) -> None:

@@ -117,9 +117,10 @@ async def list_invariants_broken_by(
 async def test_verify_finds_each_broken_claim(
     database_url: str, database: Database, invariant: str
 ) -> None:
-    assert invariant in await list_invariants_broken_by(
+    invariants_broken_by = await list_invariants_broken_by(
         TAMPERING_SQL[invariant], database_url, database
     )
+    assert invariant in invariants_broken_by
 
 
 CASH_CLAIM = "commission is paid once on cash that is deposited and withdrawn"

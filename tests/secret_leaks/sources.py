@@ -162,8 +162,7 @@ def read_files(folder: Path) -> Iterator[Source]:
         relative_path = path.relative_to(folder)
         if path.is_file() and "pgdata" not in relative_path.parts:
             if str(relative_path) in allowlist.ALLOWED_IN_FILES:
-                assert path.stat().st_mode & 0o077 == 0, (
-                    f"{relative_path} is accessible to other users"
-                )
+                found = path.stat().st_mode & 0o077
+                assert found == 0, f"{relative_path} is accessible to other users"
             else:
                 yield Source(f"file {relative_path}", path.read_bytes())

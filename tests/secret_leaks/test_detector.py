@@ -53,9 +53,8 @@ def build_secret_set(secret: str) -> SecretSet:
 @each("form", ENCODINGS)
 @each("secret", [API_KEY, JWT, "correct horse battery"])
 def test_long_secret_is_found_in_any_encoding(secret: str, form: str) -> None:
-    assert build_secret_set(secret).find_leaks(
-        "here", b"before " + ENCODINGS[form](secret) + b" after"
-    )
+    found = b"before " + ENCODINGS[form](secret) + b" after"
+    assert build_secret_set(secret).find_leaks("here", found)
 
 
 @each("form", ["plain", "in JSON", "in a URL", "in hex", "in UTF-16"])
@@ -73,12 +72,10 @@ def test_public_part_of_a_token_is_not_reported() -> None:
 
 
 def test_single_line_of_a_private_key_is_found() -> None:
-    assert build_secret_set(build_flow_key()[0]).find_leaks(
-        "here", build_flow_key()[0].splitlines()[7].encode()
-    )
-    assert not build_secret_set(build_flow_key()[0]).find_leaks(
-        "here", b"-----BEGIN PRIVATE KEY-----"
-    )
+    found = build_flow_key()[0].splitlines()[7].encode()
+    assert build_secret_set(build_flow_key()[0]).find_leaks("here", found)
+    leaks = build_secret_set(build_flow_key()[0]).find_leaks("here", b"-----BEGIN PRIVATE KEY-----")
+    assert not leaks
 
 
 #: The source in which each statement leaves its parameter, in addition to the PostgreSQL log.
@@ -108,19 +105,17 @@ async def test_secret_in_the_database_is_found(database_url: str) -> None:
                     with contextlib.suppress(asyncpg.DivisionByZeroError):
                         await connection.execute(statement, secret)
                     written[statement] = sources.read_log_since(log, start)
-                assert all(
-                    list_leak_sources(build_secret_set(secret), [source])
-                    for source in written.values()
-                ), secret
+                for source in written.values():
+                    assert list_leak_sources(build_secret_set(secret), [source]), secret
                 searched = await sources.read_database(database_url)
-                assert list_leak_sources(build_secret_set(secret), searched) >= set(
-                    PLANTING_STATEMENTS.values()
-                ) - {""}
+                minimum = set(PLANTING_STATEMENTS.values()) - {""}
+                assert list_leak_sources(build_secret_set(secret), searched) >= minimum
             quoted = await connection.fetchval("SELECT quote_literal($1::text)", PASSWORD)
             await connection.execute(f"ALTER TABLE planted ALTER text SET DEFAULT {quoted}")
-            assert "the schema" in list_leak_sources(
+            leak_sources = list_leak_sources(
                 build_secret_set(PASSWORD), await sources.read_database(database_url)
             )
+            assert "the schema" in leak_sources
         finally:
             await connection.close()
 
@@ -139,9 +134,8 @@ def list_leak_sources(secrets: SecretSet, searched: list[Source]) -> set[str]:
 def test_secret_in_a_file_is_found(tmp_path: Path, secret: str) -> None:
     (tmp_path / "left").mkdir()
     (tmp_path / "left" / "behind.txt").write_text(f"it is {secret}\n")
-    assert list_leak_sources(build_secret_set(secret), [*sources.read_files(tmp_path)]) == {
-        "file left/behind.txt"
-    }
+    expected = {"file left/behind.txt"}
+    assert list_leak_sources(build_secret_set(secret), [*sources.read_files(tmp_path)]) == expected
 
 
 @pytest.mark.parametrize("name", allowlist.ALLOWED_IN_FILES)
@@ -180,9 +174,8 @@ async def test_secret_in_a_command_line_or_environment_is_found(tmp_path: Path) 
         await process.communicate()
     (source,) = list_leak_sources(build_secret_set(PASSWORD), searched)
     assert source.startswith("command line of")
-    assert list_leak_sources(build_secret_set(API_KEY), searched) == {
-        "environment of tapgate.server.gateway"
-    }
+    expected = {"environment of tapgate.server.gateway"}
+    assert list_leak_sources(build_secret_set(API_KEY), searched) == expected
     assert list_leak_sources(build_secret_set(JWT), searched) == set(), "this variable is allowed"
 
 

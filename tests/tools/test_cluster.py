@@ -47,10 +47,11 @@ def test_packages_that_cannot_be_downloaded_are_one_line(
     hide_programs(monkeypatch, tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert install.main([str(tmp_path / "debian")]) == 1
-    assert capsys.readouterr().err == (
+    expected = (
         "make cluster: etcd-server and haproxy cannot be downloaded:"
         " install them with your system's package manager\n"
     )
+    assert capsys.readouterr().err == expected
 
 
 def test_layout_is_kept_and_private(layout: Layout, tmp_path: Path) -> None:

@@ -8,6 +8,21 @@ TESTS = Path(__file__).parents[1]
 FILES = sorted(path for path in TESTS.rglob("*.py") if "node_modules" not in path.parts)
 
 
+def list_broken_assertions(source: str) -> Iterator[str]:
+    """Yield the assertions that only the formatter broke into three or more lines.
+
+    Expected data over several lines is fine: its last item ends with a comma or a bracket.
+    """
+    lines = source.splitlines()
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Assert) or node.end_lineno in (node.lineno, node.lineno + 1):
+            continue
+        first, *between = lines[node.lineno - 1 : node.end_lineno]
+        is_data = between[-2].partition("  #")[0].endswith((",", "}", "]"))
+        if first.strip() == "assert (" or not is_data:
+            yield f"{node.lineno}: {first.strip()}"
+
+
 def list_imported_modules(path: Path) -> Iterator[str]:
     """Yield the full names of everything that a file imports."""
     for node in ast.walk(ast.parse(path.read_text())):
@@ -27,3 +42,20 @@ def test_shared_helpers_are_not_in_test_modules() -> None:
         if not modules.isdisjoint(name.split(".")) and not name.startswith(("tapgate", "tools"))
     ]
     assert found == []
+
+
+def test_assertions_fit_a_line_or_compare_with_data() -> None:
+    """Name a part of the condition instead, so that the comparison is in one line."""
+    found = [
+        f"{path.relative_to(TESTS)}:{assertion}"
+        for path in FILES
+        for assertion in list_broken_assertions(path.read_text())
+    ]
+    assert found == []
+
+
+def test_broken_assertions_are_detected() -> None:
+    data = 'assert f(x) == [\n    "first",\n    "second",\n]\n'
+    assert list(list_broken_assertions(data)) == []
+    for broken in ("assert (\n    f(x) == y\n)\n", "assert f(x) == g(\n    y\n)\n"):
+        assert len(list(list_broken_assertions(broken))) == 1

@@ -36,9 +36,10 @@ async def test_every_operation_is_held_and_executed_once_approved(
         assert approval["operation"] == operation, path
         executed = await approve(harness, approval, approver)
         assert (executed["status"], executed["code"]) == ("executed", None), (path, executed)
-    assert await harness.database.fetchval(
+    stored = await harness.database.fetchval(
         "SELECT count(*) FROM admins WHERE email = 'eve@example.com'"
     )
+    assert stored
     keyset = (await platform.get("/cards/keysets"))["data"][0]
     held = require_held(await platform.send("POST", f"/cards/keysets/{keyset['id']}/retire"))
     assert (await approve(harness, held, approver))["status"] == "executed"
@@ -269,9 +270,8 @@ async def test_summary_names_all_changes(harness: Harness, platform: GuardedReco
     await set_rules(harness, *build_customer_rules(roles, roles[::-1]))
     customer = platform.customer["id"]
     held = require_held(await platform.send("PUT", f"/subscribers/{customer}", PHONE_AND_LEVEL))
-    assert held["summary"] == (
-        f"Change the phone number of customer {customer} and raise the KYC level to 2"
-    )
+    expected = f"Change the phone number of customer {customer} and raise the KYC level to 2"
+    assert held["summary"] == expected
     assert held["changes"].keys() == {"phone_number", "kyc_level"}
 
 

@@ -23,9 +23,8 @@ def list_changing_endpoints() -> list[Endpoint]:
 def test_every_changing_endpoint_declares_a_guard_or_a_reason(endpoint: Endpoint) -> None:
     declarations = [endpoint.guard, endpoint.unguarded]
     expected = 1 if endpoint in list_changing_endpoints() else 0
-    assert len([item for item in declarations if item is not None]) == expected, (
-        "declare `guard` or `unguarded`, see tapgate.http.api.guards"
-    )
+    count = len([item for item in declarations if item is not None])
+    assert count == expected, "declare `guard` or `unguarded`, see tapgate.http.api.guards"
     assert endpoint.unguarded is None or endpoint.unguarded in tuple(Unguarded)
 
 

@@ -222,9 +222,8 @@ async def test_account_with_an_expired_link_can_be_confirmed(
     assert confirmed.json()["link_seen_by"] == []
     reset = await harness.post(f"{ADMINS_URL}/{created['id']}/reset-password", auth=ben)
     assert reset.status_code == 200
-    assert (await harness.get(f"{ADMINS_URL}", auth=cleo)).json()["data"][0]["link_seen_by"] == [
-        ben.id
-    ]
+    response = await harness.get(f"{ADMINS_URL}", auth=cleo)
+    assert response.json()["data"][0]["link_seen_by"] == [ben.id]
 
 
 async def test_pairs_count_when_enough_approvers_are_required(

@@ -64,9 +64,8 @@ async def test_amounts_of_a_rotated_key_count_for_the_new_holder(
 ) -> None:
     await set_rules(harness, build_rule("wallet_transfer", above="100"))
     partner = platform.partner.partner_id
-    assert (
-        await platform.send("POST", f"/admin/partners/{partner}/fund", {"amount": "500"})
-    ).status_code == 200
+    response = await platform.send("POST", f"/admin/partners/{partner}/fund", {"amount": "500"})
+    assert response.status_code == 200
     key = await rotate(harness, platform.paying_key, platform.maker)
     body = {"partner_id": partner, "subscriber_id": platform.customer["id"], "amount": "60"}
     for number, (auth, status) in enumerate([(key, 200), (platform.maker, 202), (key, 202)]):

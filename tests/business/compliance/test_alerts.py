@@ -96,9 +96,9 @@ async def test_alerts_without_a_rule_or_subscriber_are_not_merged(harness: Harne
     subscriber = await harness.create_subscriber()
     rule_id = (await get_rules_by_name(harness))["Large amount"]["id"]
     for subject in ({}, {"subscriber_id": subscriber["id"]}, {"rule_id": rule_id}):
-        assert (await create_alert(harness, **subject))["id"] != (
-            await create_alert(harness, **subject)
-        )["id"]
+        alert = await create_alert(harness, **subject)
+        other_alert = await create_alert(harness, **subject)
+        assert alert["id"] != other_alert["id"]
 
 
 async def test_concurrent_alerts_for_a_rule_and_subscriber_are_merged(harness: Harness) -> None:
@@ -359,9 +359,8 @@ async def test_phone_number_has_at_most_one_open_support_request(harness: Harnes
     other = await create_alert(harness, **SUPPORT_REQUEST, details={"asked_by": "+23276000002"})
     assert other["id"] != first["id"]
     assert (await resolve_alert(harness, first["id"])).status_code == 200
-    assert (await create_alert(harness, **SUPPORT_REQUEST, details={"asked_by": "+23276000001"}))[
-        "id"
-    ] not in (first["id"], other["id"])
+    alert = await create_alert(harness, **SUPPORT_REQUEST, details={"asked_by": "+23276000001"})
+    assert alert["id"] not in (first["id"], other["id"])
 
 
 async def test_concurrent_support_requests_are_merged(harness: Harness) -> None:

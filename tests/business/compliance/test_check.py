@@ -86,9 +86,8 @@ async def test_matching_review_and_alert_rules_are_listed_but_do_not_prevent_the
     response = await run_check(harness, subscriber["id"])
     assert (response["allowed"], response["risk_level"], response["score"]) == (True, "HIGH", 60)
     assert list_codes(response) == ["AMOUNT_THRESHOLD"]
-    assert response["violations"][0]["message"].endswith(
-        "The transaction would be held for review."
-    )
+    expected = "The transaction would be held for review."
+    assert response["violations"][0]["message"].endswith(expected)
     await update_rule(harness, "Large amount", action="alert", severity="LOW")
     response = await run_check(harness, subscriber["id"])
     assert (response["allowed"], response["risk_level"], response["score"]) == (True, "LOW", 10)
@@ -111,18 +110,16 @@ async def test_incoming_transaction_is_checked_against_the_maximum_balance(
     subscriber = await harness.create_subscriber(balance="1")
     await update_rule(harness, "Large cash-in or top-up", status="inactive")
     assert list_codes(await run_check(harness, subscriber["id"], "499999", kind)) == []
-    assert list_codes(await run_check(harness, subscriber["id"], "499999.01", kind)) == [
-        "MAX_BALANCE_EXCEEDED"
-    ]
+    codes = list_codes(await run_check(harness, subscriber["id"], "499999.01", kind))
+    assert codes == ["MAX_BALANCE_EXCEEDED"]
 
 
 @pytest.mark.parametrize("kind", ["agent_cashin", "partner_fund"])
 async def test_payee_rules_are_checked(harness: Harness, kind: str) -> None:
     subscriber = await harness.create_subscriber()
     assert list_codes(await run_check(harness, subscriber["id"], "200000", kind)) == []
-    assert list_codes(await run_check(harness, subscriber["id"], "200000.01", kind)) == [
-        "AMOUNT_THRESHOLD"
-    ]
+    codes = list_codes(await run_check(harness, subscriber["id"], "200000.01", kind))
+    assert codes == ["AMOUNT_THRESHOLD"]
     await update_rule(harness, "Large cash-in or top-up", action="block")
     response = await run_check(harness, subscriber["id"], "200000.01", kind)
     assert list_codes(response) == ["COMPLIANCE_REJECTED"]
@@ -229,7 +226,6 @@ async def test_assessment_reports_fee_and_insufficient_funds(
     assert (await assess(100, None)).fee == 2
     payment = await assess(100_00, None, "pos_payment")
     assert (payment.fee, payment.fee_payer) == (1_00, "receiver")
-    assert [rejection.code for rejection in (await assess(1, 1)).rejections] == [
-        "SUBSCRIBER_NOT_FOUND"
-    ]
+    found = [rejection.code for rejection in (await assess(1, 1)).rejections]
+    assert found == ["SUBSCRIBER_NOT_FOUND"]
     assert (await assess(1, None, "refund")).fee == 0

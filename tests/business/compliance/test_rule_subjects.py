@@ -241,9 +241,9 @@ async def test_agent_alerts_name_the_agent_and_are_merged_per_rule_and_agent(
         "agent_id": agents[0]["id"],
     }
     assert (await cash_in(harness, agents[1], customers[0], "10")).is_success
-    assert {listed["details"]["agent_id"] for listed in await list_alerts(harness)} == {
-        agent["id"] for agent in agents
-    }
+    found = {listed["details"]["agent_id"] for listed in await list_alerts(harness)}
+    expected = {agent["id"] for agent in agents}
+    assert found == expected
     # After the resolution, the next match creates a new alert.
     assert (await resolve_alert(harness, alert["id"])).status_code == 200
     assert (await cash_out(harness, agents[0], customers[0], "10")).is_success
@@ -347,13 +347,11 @@ async def test_held_cash_in_is_released_or_rejected(harness: Harness, decision: 
     response = await resolve_alert(harness, alert["id"], transaction_decision=decision)
     assert response.status_code == 200, response.text
     released = decision == "release"
-    assert await get_balances(harness, agent) == (
-        ("300.00", "2.00") if released else ("500.00", "0.00")
-    )
+    balances = await get_balances(harness, agent)
+    assert balances == (("300.00", "2.00") if released else ("500.00", "0.00"))
     assert await get_funds(harness, customer["id"]) == (200_00 if released else 0, 0)
-    assert (await get_transaction_status(harness, alert["transaction_id"]))[0] == (
-        "completed" if released else "failed"
-    )
+    transaction_status = await get_transaction_status(harness, alert["transaction_id"])
+    assert transaction_status[0] == ("completed" if released else "failed")
     await require_balanced_books(harness)
 
 
@@ -372,9 +370,8 @@ async def test_held_top_up_is_released_or_rejected(harness: Harness, decision: s
     response = await harness.post(FUND_URL, json=body, auth=admin)
     assert response.json()["status"] == "under_review", response.text
     (alert,) = await list_alerts(harness, subscriber_id=customer["id"])
-    assert (
-        await resolve_alert(harness, alert["id"], transaction_decision=decision)
-    ).status_code == 200
+    response = await resolve_alert(harness, alert["id"], transaction_decision=decision)
+    assert response.status_code == 200
     released = decision == "release"
     assert await get_partner_balance(harness, partner) == ("300.00" if released else "500.00")
     assert await get_funds(harness, customer["id"]) == (200_00 if released else 0, 0)
@@ -432,8 +429,7 @@ async def test_reviewed_transfer_from_the_platform_places_no_hold(
     assert outcome.require_accepted().status == "under_review"
     await require_balanced_books(harness)
     (alert,) = await list_alerts(harness)
-    assert (
-        await resolve_alert(harness, alert["id"], transaction_decision=decision)
-    ).status_code == 200
+    response = await resolve_alert(harness, alert["id"], transaction_decision=decision)
+    assert response.status_code == 200
     assert await get_funds(harness, receiver["id"]) == (200_00 if decision == "release" else 0, 0)
     await require_balanced_books(harness)

@@ -249,9 +249,8 @@ async def test_changed_rule_applies_immediately_in_every_process(
         )
         assert [outcome.code for outcome in outcomes] == ["COMPLIANCE_REJECTED"] * 2
         await update_rule(harness, "Large amount", status="inactive")
-        assert (
-            await submit_transfer(second_gateway, sender["id"], receiver["id"], "50")
-        ).code is None
+        result = await submit_transfer(second_gateway, sender["id"], receiver["id"], "50")
+        assert result.code is None
         limited = await harness.put(
             "/api/v1/account-rules/1",
             json={"max_transaction": "49"},

@@ -124,10 +124,8 @@ async def test_suspension_immediately_rejects_keys_and_webhooks_in_every_process
         assert list(response.json()) == ["success", "message", "partner"]
         assert response.json()["partner"] == new["partner"] | {"status": status}
         for process in (other_process_client, harness.client):
-            assert (
-                parse_error(await process.get(PARTNERS_URL, auth=get_partner_auth(new)))
-                == key_error
-            )
+            error = parse_error(await process.get(PARTNERS_URL, auth=get_partner_auth(new)))
+            assert error == key_error
             # The suspension is checked before the body is parsed.
             assert parse_error(await post_webhook(process, new, b"not JSON")) == webhook_error
     entry, _ = await harness.list_audit_entries(new["partner"]["id"], "partner.suspended")

@@ -61,9 +61,8 @@ async def test_webhook_funds_the_subscriber(harness: Harness) -> None:
     assert tuple(row) == ("partner_fund", "partner", "INV-1", serial)
     by_phone = body | {"reference": "INV-2", "phone_number": customer["phone_number"]}
     del by_phone["card_serial"]
-    assert (await post_webhook(harness.client, new, by_phone)).json()[
-        "new_balance"
-    ] == "1,080.00 SLE"
+    response = await post_webhook(harness.client, new, by_phone)
+    assert response.json()["new_balance"] == "1,080.00 SLE"
     assert await get_partner_balance(harness, new) == "20.00"
 
 

@@ -361,6 +361,5 @@ async def test_breached_password_is_rejected(
     services.settings = services.settings.replace(breached_passwords=file)
     body = {"current_password": PASSWORD, "new_password": NEW_PASSWORD}
     response = await client.post(f"{ME}/password", json=body, headers=ada)
-    assert response.json()["details"]["fields"] == {
-        "new_password": "must not be known from a data breach"
-    }
+    expected = {"new_password": "must not be known from a data breach"}
+    assert response.json()["details"]["fields"] == expected

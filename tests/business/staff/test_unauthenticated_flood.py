@@ -93,9 +93,8 @@ async def test_concurrent_guesses_do_not_exceed_the_rate_limit(
         for _ in range(FLOOD_REQUESTS)
     ]
     responses = await asyncio.gather(*guesses)
-    assert sorted(response.status_code for response in responses) == [401] * BURST_LIMIT + [429] * (
-        FLOOD_REQUESTS - BURST_LIMIT
-    )
+    expected = [401] * BURST_LIMIT + [429] * (FLOOD_REQUESTS - BURST_LIMIT)
+    assert sorted(response.status_code for response in responses) == expected
     assert len(executed_sql) == BURST_LIMIT
 
 
@@ -164,9 +163,8 @@ async def test_login_flood_from_one_address_does_not_block_other_addresses(
     assert [response.status_code for response in logins] == [200] * 9
     responses = [await task for task in flood]
     assert {response.status_code for response in responses} <= {401, 429, 503}
-    assert all(
-        "retry-after" in response.headers for response in responses if response.status_code != 401
-    )
+    found = [response for response in responses if response.status_code != 401]
+    assert all("retry-after" in response.headers for response in found)
     assert sum(response.status_code == 401 for response in responses) <= 31
 
 

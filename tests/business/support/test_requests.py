@@ -203,9 +203,8 @@ async def test_closing_tells_the_customer_once_in_their_language(
     assert (await post_as_staff(harness, f"{request['id']}/close")).status_code == 200
     assert (await post_as_staff(harness, f"{request['id']}/close")).status_code == 409
     pending = await list_pending(harness.database, harness.services.vault, phone_number)
-    assert [(each.template, each.language, each.parameters) for each in pending] == [
-        ("support_closed", language, [])
-    ]
+    expected = [("support_closed", language, [])]
+    assert [(each.template, each.language, each.parameters) for each in pending] == expected
 
 
 async def test_closed_request_rejects_changes_and_the_next_message_opens_a_new_one(

@@ -160,9 +160,8 @@ async def test_pin_moves_when_a_payment_uses_it(open_gateway: OpenGateway) -> No
         )
         assert response.status_code == 200, response.text
         key_ids = await switched.database.fetch("SELECT key_id FROM pins ORDER BY changed_at")
-        assert sorted(row["key_id"] for row in key_ids) == sorted(
-            [OLD_KEY, switched.services.vault.key_id]
-        )
+        expected = sorted([OLD_KEY, switched.services.vault.key_id])
+        assert sorted(row["key_id"] for row in key_ids) == expected
 
 
 async def test_own_keys_of_old_cards_do_not_change(open_gateway: OpenGateway) -> None:

@@ -8,9 +8,8 @@ from tapgate.core.settings.effective import describe_settings
 
 def test_every_setting_is_described_without_secrets(settings: Settings) -> None:
     described = describe_settings(settings)
-    assert [item.name for item in described] == [
-        item.variable for _, item in sorted(Settings.declared.items())
-    ]
+    expected = [item.variable for _, item in sorted(Settings.declared.items())]
+    assert [item.name for item in described] == expected
     text = str(described)
     secrets = (settings.jwt_secret, settings.secret_key, *settings.service_secrets.values())
     assert not any(secret in text for secret in secrets)

@@ -65,9 +65,9 @@ async def writer_connection(database_url: str) -> AsyncIterator[asyncpg.Connecti
 
 async def test_empty_log_is_valid(database: Database) -> None:
     assert await Sealer(database).seal_pending() == 0
-    assert await verify(database) == Verification(
-        valid=True, entries=0, unsealed=0, first_broken=None
-    )
+    found = await verify(database)
+    expected = Verification(valid=True, entries=0, unsealed=0, first_broken=None)
+    assert found == expected
 
 
 async def test_entries_count_as_unsealed_until_sealed(

@@ -76,9 +76,8 @@ async def test_first_rejections_are_separate_entries(
     for _ in range(3):
         await rejection_log.record(build_actor(), build_failed_login())
     rows = await fetch_entries(database)
-    assert [(row["event"], row["result"], row["request_id"]) for row in rows] == [
-        ("admin.login", "failure", "req-1")
-    ] * 3
+    expected = [("admin.login", "failure", "req-1")] * 3
+    assert [(row["event"], row["result"], row["request_id"]) for row in rows] == expected
 
 
 async def test_further_rejections_are_summarized_in_one_entry_with_their_count(

@@ -249,9 +249,9 @@ def test_retry_after_extends_the_scheduled_delay_and_never_shortens_it() -> None
     minute = timedelta(minutes=1)
     assert retry_schedule.get_retry_delay(1, minute) == minute
     second = retry_schedule.get_retry_delay(2, minute)
-    assert second is not None and second >= timedelta(
-        seconds=0.9 * retry_schedule.RETRY_DELAYS_SECONDS[1]
-    )
+    assert second is not None
+    minimum = timedelta(seconds=0.9 * retry_schedule.RETRY_DELAYS_SECONDS[1])
+    assert second >= minimum
     assert retry_schedule.get_retry_delay(10, minute) is None
 
 

@@ -71,9 +71,8 @@ async def test_update_changes_the_given_fields_and_keeps_the_rest(
     await publish_event(harness.services, "card.linked")
     await publish_event(harness.services, "alert.created")
     await attempt_due_deliveries(harness.services)
-    assert [(webhook.path, webhook.content["type"]) for webhook in receiver.received] == [
-        ("/new?password=hunter2", "alert.created")
-    ]
+    expected = [("/new?password=hunter2", "alert.created")]
+    assert [(webhook.path, webhook.content["type"]) for webhook in receiver.received] == expected
     first, second = await harness.list_audit_entries(id, "webhook_endpoint.updated")
     assert first["changes"] == {"url": [f"{receiver.url}/old", f"{receiver.url}/new"]}
     assert second["changes"] == {"events": [["card.linked"], ["alert.created"]]}
@@ -214,9 +213,8 @@ async def test_disabled_event_is_sent_to_subscribed_endpoints_without_the_url(
     await attempt_due_deliveries(services)
     await attempt_due_deliveries(services)
     webhooks = receiver.received[1:]
-    assert [(webhook.path, webhook.content["type"]) for webhook in webhooks] == [
-        ("/watch", "webhook_endpoint.disabled")
-    ]
+    expected = [("/watch", "webhook_endpoint.disabled")]
+    assert [(webhook.path, webhook.content["type"]) for webhook in webhooks] == expected
     record = await endpoints_driver.get(disabled_id)
     fields = ("id", "status", "status_reason", "status_changed_at")
     assert webhooks[0].content["data"] == {name: record[name] for name in fields}
@@ -304,9 +302,8 @@ async def test_failure_period_restarts_after_a_week_without_attempts(
     for _ in range(len(retry_schedule.RETRY_DELAYS_SECONDS) + 1):
         await endpoints_driver.make_all_due()
         await attempt_due_deliveries(services)
-    assert [delivery["status"] for delivery in await endpoints_driver.list_deliveries(id)] == [
-        "failed"
-    ]
+    found = [delivery["status"] for delivery in await endpoints_driver.list_deliveries(id)]
+    assert found == ["failed"]
     harness.advance_clock(days=7)
     for day in range(6):
         await publish_event(services)
@@ -345,9 +342,8 @@ async def test_logged_responses_about_a_restricted_subscriber_are_hidden(
     await client.post(url, auth=endpoints_driver.admin)
     code = await harness.get_pending_code(subscriber["phone_number"])
     await client.post(f"{url}/verify", json={"otp": code}, auth=endpoints_driver.admin)
-    assert {delivery["response"] for delivery in await endpoints_driver.list_deliveries(id)} == {
-        "Hello Aminata"
-    }
+    found = {delivery["response"] for delivery in await endpoints_driver.list_deliveries(id)}
+    assert found == {"Hello Aminata"}
 
 
 async def test_gateway_errors_do_not_count_as_endpoint_failures(

@@ -438,9 +438,8 @@ async def test_test_event_is_sent_to_one_endpoint_regardless_of_its_subscription
     listed = (await harness.get(f"{url}/deliveries", auth=admin)).json()["data"]
     (after,) = listed
     assert (after["status"], after["attempts"], after["last_status"]) == ("delivered", 2, 204)
-    assert (await harness.get(f"{ENDPOINTS_URL}/{other['id']}/deliveries", auth=admin)).json()[
-        "data"
-    ] == []
+    response = await harness.get(f"{ENDPOINTS_URL}/{other['id']}/deliveries", auth=admin)
+    assert response.json()["data"] == []
     (entry,) = await harness.list_audit_entries(tested["id"], "webhook_endpoint.tested")
     assert entry["actor"]["id"] == admin.id
     again = await harness.post(f"{url}/deliveries/{delivery['id']}/redeliver", auth=admin)

@@ -76,7 +76,7 @@ async def test_message_is_sent_signed_and_its_parameters_are_erased(
     await _enqueue_message(gateway)
     await MessageSender(gateway, http).send_due()
     row = await _get_only_message(gateway)
-    assert messenger.received == [
+    expected = [
         {
             "id": ids.encode(ids.MESSAGE, row["id"]),
             "to": PHONE,
@@ -85,6 +85,7 @@ async def test_message_is_sent_signed_and_its_parameters_are_erased(
             "parameters": [CODE],
         }
     ]
+    assert messenger.received == expected
     assert (row["status"], row["parameters"]) == ("delivered", None)
     await MessageSender(gateway, http).send_due()
     assert len(messenger.received) == 1

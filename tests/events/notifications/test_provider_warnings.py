@@ -106,9 +106,8 @@ async def test_warning_is_shown_counted_and_ends(harness: Harness, database_url:
         await deliver("PAUSED", 1_790_000_100)
         await deliver("PAUSED", 1_790_000_100)
         await deliver("APPROVED", 1_790_000_000)  # arrives late
-        assert await list_warnings(harness) == [
-            ("template", "one_time_code (fr)", "PAUSED", "SPAM")
-        ]
+        warnings = await list_warnings(harness)
+        assert warnings == [("template", "one_time_code (fr)", "PAUSED", "SPAM")]
         metrics = (await harness.get("/metrics")).text
         assert 'tapgate_provider_warnings{kind="template"} 1.0' in metrics
         assert 'tapgate_provider_warnings{kind="account"} 0.0' in metrics

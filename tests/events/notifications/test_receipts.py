@@ -75,12 +75,10 @@ async def test_both_parties_get_amount_counterparty_and_transaction_id(harness: 
     transaction_id = await submit_and_get_id(
         harness, chart.TRANSFER_P2P, sender, receiver, "1234.50"
     )
-    assert await list_pending_messages(harness, receiver) == [
-        (MONEY_RECEIVED, ["1,234.50 SLE", "Ibrahim K.", transaction_id])
-    ]
-    assert await list_pending_messages(harness, sender) == [
-        (PAYMENT_MADE, ["1,234.50 SLE", "Aminata K.", transaction_id])
-    ]
+    pending_messages = await list_pending_messages(harness, receiver)
+    assert pending_messages == [(MONEY_RECEIVED, ["1,234.50 SLE", "Ibrahim K.", transaction_id])]
+    pending_messages = await list_pending_messages(harness, sender)
+    assert pending_messages == [(PAYMENT_MADE, ["1,234.50 SLE", "Aminata K.", transaction_id])]
     assert await count_rows(harness.services, "notices") == 0
 
 
@@ -136,9 +134,8 @@ async def test_both_parties_of_a_held_payment_learn_its_outcome_in_their_languag
         (PAYMENT_RELEASED, ["1\u00a0234,50\u00a0SLE", "(expéditeur\u00a0: Ibrahim K.)", released]),
         (PAYMENT_REJECTED, ["1\u00a0100,00\u00a0SLE", "(expéditeur\u00a0: Ibrahim K.)", rejected]),
     ]
-    assert await list_pending_messages(harness, {"phone_number": agents_phone}) == [
-        (PAYMENT_RELEASED, ["1,200.00 SLE", "from Ibrahim K.", cash_out])
-    ]
+    pending_messages = await list_pending_messages(harness, {"phone_number": agents_phone})
+    assert pending_messages == [(PAYMENT_RELEASED, ["1,200.00 SLE", "from Ibrahim K.", cash_out])]
     rows = await harness.services.database.fetch(
         """SELECT language, round(extract(epoch FROM expires_at - created_at) / 86400) AS days
            FROM messages ORDER BY language"""
@@ -155,9 +152,8 @@ async def test_restricted_party_of_a_held_payment_is_named_by_id(harness: Harnes
         harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "100.00"
     )
     await decide_review(harness, transaction_id, release=False)
-    assert await list_pending_messages(harness, sender) == [
-        (PAYMENT_REJECTED, ["100.00 SLE", f"to {receiver['id']}", transaction_id])
-    ]
+    expected = (PAYMENT_REJECTED, ["100.00 SLE", f"to {receiver['id']}", transaction_id])
+    assert await list_pending_messages(harness, sender) == [expected]
 
 
 @pytest.mark.parametrize("settings", ["off"], indirect=True)
@@ -310,9 +306,10 @@ async def test_concurrent_workers_enqueue_each_receipt_once(
         workers = (ReceiptWorker(services) for services in (harness.services, other) * 2)
         await asyncio.gather(*(worker.enqueue_due() for worker in workers))
     for subscriber in (sender, receiver):
-        assert sorted(
+        found = sorted(
             parameters[-1] for _, parameters in await list_pending_messages(harness, subscriber)
-        ) == sorted(transaction_ids)
+        )
+        assert found == sorted(transaction_ids)
     assert await count_rows(harness.services, "messages") == 120
 
 
@@ -363,7 +360,7 @@ async def test_running_gateway_sends_receipts_to_the_messenger(harness: Harness)
                 while len(messenger.received) < 2:
                     await asyncio.sleep(0.02)
     received = sorted(messenger.received, key=lambda message: message["template"])
-    assert [{**message, "id": ""} for message in received] == [
+    expected = [
         {
             "id": "",
             "to": subscriber["phone_number"],
@@ -376,6 +373,7 @@ async def test_running_gateway_sends_receipts_to_the_messenger(harness: Harness)
             (sender, PAYMENT_MADE, "Aminata K."),
         )
     ]
+    assert [{**message, "id": ""} for message in received] == expected
 
 
 async def test_receipts_are_sent_without_a_claim_while_the_messenger_accepts_messages(

@@ -50,10 +50,8 @@ async def test_delivery_is_removed_thirty_days_after_it_ended(
     await delete_expired(services_with_fake_clock)
     counts = await count_rows(services_with_fake_clock)
     assert (counts["deliveries"], counts["events"]) == (1, 1)
-    assert (
-        await services_with_fake_clock.database.fetchval("SELECT status FROM deliveries")
-        == "pending"
-    )
+    stored = await services_with_fake_clock.database.fetchval("SELECT status FROM deliveries")
+    assert stored == "pending"
 
 
 async def test_event_is_removed_with_its_last_delivery(
@@ -116,10 +114,8 @@ async def test_delivered_messages_are_removed_and_pending_ones_are_kept(
     assert (await count_rows(services_with_fake_clock))["messages"] == 2
     fake_clock.advance(minutes=6)
     await delete_expired(services_with_fake_clock)
-    assert (
-        await services_with_fake_clock.database.fetchval("SELECT recipient FROM messages")
-        == "+23276000002"
-    )
+    stored = await services_with_fake_clock.database.fetchval("SELECT recipient FROM messages")
+    assert stored == "+23276000002"
 
 
 @pytest.mark.parametrize("status", ["active", "paused", "disabled"])

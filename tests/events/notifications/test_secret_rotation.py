@@ -104,10 +104,11 @@ async def test_retry_is_signed_with_the_current_secrets(
     await attempt_due_deliveries(harness.services)
     second = receiver.received[-1]
     assert (first.id, first.body) == (second.id, second.body)
-    assert (
+    found = (
         rotating_endpoint.list_signing_secrets(first),
         rotating_endpoint.list_signing_secrets(second),
-    ) == ([0], [0, 1])
+    )
+    assert found == ([0], [0, 1])
 
 
 @pytest.mark.parametrize(

@@ -133,9 +133,8 @@ async def test_reason_of_a_missing_response_is_known(monkeypatch: pytest.MonkeyP
         return failure.value.reason
 
     assert await find_reason("http://127.0.0.1:9/") == WebhookAttemptError.CONNECTION_REFUSED
-    assert (
-        await find_reason("http://127.0.0.1/", public_only=True) == WebhookAttemptError.URL_REJECTED
-    )
+    reason = await find_reason("http://127.0.0.1/", public_only=True)
+    assert reason == WebhookAttemptError.URL_REJECTED
     assert await find_reason(f"http://{'a' * 63}.invalid/") == WebhookAttemptError.HOST_NOT_FOUND
     async with Server([]).listen() as server:
         url = f"http://127.0.0.1:{server.port}/"

@@ -77,10 +77,8 @@ def test_documented_retry_schedule_matches_the_code() -> None:
     seconds = {"seconds": 1, "minutes": 60, "hours": 3600}
     message = DOCUMENT.partition("retried after about ")[2].partition(", with a")[0]
     delays = re.findall(r"(\d+) (\w+)", message)
-    assert (
-        tuple(int(number) * seconds[unit] for number, unit in delays)
-        == retry_schedule.RETRY_DELAYS_SECONDS
-    )
+    found = tuple(int(number) * seconds[unit] for number, unit in delays)
+    assert found == retry_schedule.RETRY_DELAYS_SECONDS
 
 
 def test_documented_limits_match_the_code() -> None:

@@ -82,12 +82,7 @@ def test_body_limit_grows_with_the_fields() -> None:
     class Huge(msgspec.Struct):
         names: Annotated[list[FreeText], ListLength(0, 10_000)]
 
-    assert (
-        compute_body_limit(None)
-        == compute_body_limit(bytes)
-        == compute_body_limit(Small)
-        == DEFAULT_BODY_BYTES
-    )
+    assert {*map(compute_body_limit, (None, bytes, Small))} == {DEFAULT_BODY_BYTES}
     assert compute_body_limit(Large) == 4 * DEFAULT_BODY_BYTES
     assert compute_body_limit(Huge) == MAX_JSON_BYTES
 

@@ -251,9 +251,8 @@ def test_invalid_value_returns_400_where_the_endpoint_declares_it() -> None:
     with pytest.raises(ApiError) as caught:
         decoder.decode(b'{"old_pin": "x", "new_pin": "12"}')
     assert caught.value.status == 400
-    assert caught.value.details == {
-        "fields": {"old_pin": "must be 4 digits", "new_pin": "must be 4 digits"}
-    }
+    expected = {"fields": {"old_pin": "must be 4 digits", "new_pin": "must be 4 digits"}}
+    assert caught.value.details == expected
 
 
 def test_unsupported_body_type_is_rejected_when_its_check_is_compiled() -> None:

@@ -107,9 +107,8 @@ async def test_review_rule_holds_the_next_payment(ledger: LedgerDriver) -> None:
     payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
     card = await ledger.create_card(payer)
     await submit_payment(ledger, card, merchant, WRONG_PIN)
-    assert (
-        await submit_payment(ledger, card, merchant)
-    ).require_accepted().status == "under_review"
+    result = await submit_payment(ledger, card, merchant)
+    assert result.require_accepted().status == "under_review"
     assert [review for _, _, review, _ in await list_alerts(ledger)] == [False, True]
 
 

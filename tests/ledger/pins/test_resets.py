@@ -99,9 +99,8 @@ async def test_wrong_codes_are_counted_audited_and_limited(owner: PinOwner) -> N
         assert response.json()["details"] == {"attempts_remaining": remaining}
     assert parse_error(await owner.confirm(code)) == (400, "INVALID_OTP")
     entries = await owner.harness.list_audit_entries(owner.id, f"{owner.type}.pin_reset")
-    assert [(entry["result"], entry["reason"]) for entry in entries] == [
-        ("failure", "INVALID_OTP")
-    ] * 5
+    expected = [("failure", "INVALID_OTP")] * 5
+    assert [(entry["result"], entry["reason"]) for entry in entries] == expected
     for _ in range(4):
         owner.harness.advance_clock(minutes=13)
         code = await owner.request_code()
@@ -148,9 +147,8 @@ async def test_concurrent_confirmations_with_one_code_set_one_pin(owner: PinOwne
         if response.status_code == 200
     ]
     assert len(accepted) == 1
-    assert {parse_error(response) for response in responses if response.is_error} == {
-        (400, "INVALID_OTP")
-    }
+    expected = {(400, "INVALID_OTP")}
+    assert {parse_error(response) for response in responses if response.is_error} == expected
     (rejected,) = {*pins} - {*accepted}
     assert parse_error(await owner.change_pin(rejected, "7053")) == (400, "INVALID_PIN")
     assert (await owner.change_pin(accepted[0], "7053")).status_code == 200

@@ -75,9 +75,8 @@ async def test_only_transient_and_configuration_error_codes_are_retryable(
         with pytest.raises(GraphError) as raised:
             await graph.send(HELLO_PAYLOAD)
         problems.append((raised.value.code, raised.value.is_retryable))
-    assert problems == [
-        (str(code), code in RETRYABLE_CODES) for code in RETRYABLE_CODES + PERMANENT_CODES
-    ]
+    expected = [(str(code), code in RETRYABLE_CODES) for code in RETRYABLE_CODES + PERMANENT_CODES]
+    assert problems == expected
 
 
 async def test_wrong_access_token_is_logged_once(url: str, provider: Provider) -> None:

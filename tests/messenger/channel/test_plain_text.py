@@ -19,7 +19,8 @@ def test_replies_are_joined_into_one_text() -> None:
         DocumentReply(link="https://example.com/s.pdf", filename="s.pdf", caption="Your statement"),
         PinRequest(text="Your PIN, please.", button="PIN", form="pin", operation="op"),
     )
-    assert render_plain_text(replies) == (
+    plain_text = render_plain_text(replies)
+    expected = (
         "Welcome.\n\n"
         "What next?\n\n"
         "1. Balance\n"
@@ -27,6 +28,7 @@ def test_replies_are_joined_into_one_text() -> None:
         "Your statement\nhttps://example.com/s.pdf\n\n"
         "Your PIN, please."
     )
+    assert plain_text == expected
 
 
 def test_all_options_are_numbered_regardless_of_the_list_page() -> None:

@@ -176,9 +176,10 @@ def test_complete_send_command_asks_for_confirmation_immediately(text):
 
 def test_unknown_lowercase_serial_is_also_looked_up_in_uppercase():
     chat = build_driver("send money", "xx-9999")
-    assert [
+    found = [
         request.card_serial for request in chat.list_requests(gateway_requests.FindPayeeByCard)
-    ] == ["xx-9999", "XX-9999"]
+    ]
+    assert found == ["xx-9999", "XX-9999"]
     assert "can't find a card" in chat.reply_text
 
 

@@ -165,9 +165,8 @@ def test_retry_after_a_wrong_pin_uses_the_same_operation():
     chat = drive_to_pin()
     chat(WRONG_PIN)
     chat(PIN)
-    assert (
-        len({request.request_id for request in chat.list_requests(gateway_requests.SendMoney)}) == 1
-    )
+    count = len({request.request_id for request in chat.list_requests(gateway_requests.SendMoney)})
+    assert count == 1
     assert len(chat.gateway.payments) == 1
 
 
@@ -211,11 +210,12 @@ def test_payment_after_a_decline_has_a_new_request_id():
     chat.gateway.balance = 1_000_00
     for word in ("send money", "AM-1001", "500", "yes", PIN):
         chat(word)
-    assert chat.gateway.payments == [
+    expected = [
         PaymentRecord(
             chat.list_requests(gateway_requests.SendMoney)[1].request_id, "AM-1001", "500.00"
         )
     ]
+    assert chat.gateway.payments == expected
     assert chat.gateway.payments[0].request_id != first
 
 

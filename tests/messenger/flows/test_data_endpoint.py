@@ -145,10 +145,8 @@ async def test_unavailable_database_returns_503(flow_driver: FlowDriver) -> None
 async def test_invalid_token_returns_427(
     flow_driver: FlowDriver, action: str, token: object
 ) -> None:
-    assert (
-        await flow_driver.send_request({"action": action, "flow_token": token, "data": {}})
-        == FORM_EXPIRED
-    )
+    found = await flow_driver.send_request({"action": action, "flow_token": token, "data": {}})
+    assert found == FORM_EXPIRED
 
 
 async def test_expired_form_is_reported_in_its_language(flow_driver: FlowDriver) -> None:

@@ -89,10 +89,8 @@ def test_screen_texts_fit_the_client_limits() -> None:
 
 def test_error_message_is_present_only_on_error() -> None:
     assert "error_message" not in screens.render_screen(build_form("pin"))["data"]
-    assert (
-        screens.render_screen(build_form("pin"), "Wrong PIN.")["data"]["error_message"]
-        == "Wrong PIN."
-    )
+    found = screens.render_screen(build_form("pin"), "Wrong PIN.")["data"]["error_message"]
+    assert found == "Wrong PIN."
 
 
 def test_every_form_error_has_a_text_in_every_language() -> None:

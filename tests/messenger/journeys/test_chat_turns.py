@@ -133,9 +133,8 @@ async def test_report_is_retried_until_the_gateway_accepts_it(
     available = AppTransport(create_app(harness.services))
     await TurnReporter(database, open_gateway(available, secret), clock).report_due()
     assert await database.fetchval("SELECT count(*) FROM messenger.turns") == 0
-    assert await wait_for_turns(services_driver, record, 1) == [
-        ("cards", "option", "answered", None)
-    ]
+    found = await wait_for_turns(services_driver, record, 1)
+    assert found == [("cards", "option", "answered", None)]
 
 
 async def insert_turns(services_driver: ServicesDriver, *phones: str) -> None:

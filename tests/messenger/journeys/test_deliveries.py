@@ -54,9 +54,8 @@ async def test_message_delivered_50_times_concurrently_to_two_messengers_is_proc
     assert await services_driver.get_balance(recipient["id"]) == "100.00"
     receipts = [reply for reply in replies if "txn_" in getattr(reply, "text", "")]
     assert len(receipts) == 1
-    assert (
-        await messenger.services.database.fetchval("SELECT count(*) FROM messenger.received") == 3
-    )
+    stored = await messenger.services.database.fetchval("SELECT count(*) FROM messenger.received")
+    assert stored == 3
 
 
 class HangingTransport(httpx2.AsyncBaseTransport):
@@ -85,9 +84,8 @@ async def test_acknowledged_message_is_processed_after_a_restart(
     async with services_driver.run_messenger() as second:
         phone = second.create_phone(subscriber["phone_number"])
         await phone.wait_until_handled()
-        assert any(
-            "77.00 SLE" in getattr(reply, "text", "") for reply in await phone.read_replies()
-        )
+        replies = await phone.read_replies()
+        assert any("77.00 SLE" in getattr(reply, "text", "") for reply in replies)
 
 
 async def test_text_that_may_contain_a_pin_is_requested_again_after_a_crash(
@@ -166,9 +164,8 @@ async def test_payment_executed_during_a_crash_is_not_reported_as_canceled(
         await phone.wait_until_handled()
         if pin_mode == "form":
             await phone.send_text("cancel")
-        assert "won't be charged twice" in render_plain_text(
-            await phone.read_replies(everything=True)
-        )
+        plain_text = render_plain_text(await phone.read_replies(everything=True))
+        assert "won't be charged twice" in plain_text
         assert "may have gone through" in await phone.send_text("cancel")
     assert await services_driver.get_balance(recipient["id"]) == "100.00"
 
@@ -229,9 +226,10 @@ async def test_message_above_the_rate_limit_is_not_processed(
     async with services_driver.run_messenger(messenger_rate=3) as messenger:
         phone = messenger.create_phone(subscriber["phone_number"])
         for _ in range(3):
-            assert "77.00" in await (
-                phone.send_text if channel == "webhook" else phone.send_by_bridge
-            )("balance")
+            found = await (phone.send_text if channel == "webhook" else phone.send_by_bridge)(
+                "balance"
+            )
+            assert "77.00" in found
         await phone.read_replies()
         if channel == "bridge":
             response = await phone.post_to_bridge(message="balance")

@@ -78,9 +78,8 @@ async def test_support_users_see_the_delivery_status_of_a_code(
     await deliver_status(messenger, "sent")
     await deliver_status(messenger, "delivered")
     assert (await wait_for_status(services_driver, record, "delivered"))["error_code"] is None
-    assert (
-        await messenger.services.database.fetchval("SELECT count(*) FROM messenger.received") == 0
-    )
+    stored = await messenger.services.database.fetchval("SELECT count(*) FROM messenger.received")
+    assert stored == 0
 
 
 async def test_status_report_is_retried_until_the_gateway_accepts_it(

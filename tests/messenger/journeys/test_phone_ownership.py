@@ -72,9 +72,10 @@ async def test_gateway_codes_and_chat_codes_share_one_limit(
     url = f"/api/v1/subscribers/{subscriber['id']}/reset-pin"
     eve = Person(address="user:eve", phone=None)
     count = "SELECT count(*) FROM messenger.outbox"
-    assert (
-        await services_driver.gateway.post(url, auth=services_driver.harness.get_service_auth())
-    ).status_code == 200
+    response = await services_driver.gateway.post(
+        url, auth=services_driver.harness.get_service_auth()
+    )
+    assert response.status_code == 200
     await one_time_codes.send_code(messenger.services, eve, subscriber["phone_number"])
     assert await messenger.services.database.fetchval(count) == 0
     clock = FakeClock()
@@ -82,9 +83,10 @@ async def test_gateway_codes_and_chat_codes_share_one_limit(
     messenger.services.clock = clock
     await one_time_codes.send_code(messenger.services, eve, subscriber["phone_number"])
     assert await messenger.services.database.fetchval(count) == 1
-    assert (
-        await services_driver.gateway.post(url, auth=services_driver.harness.get_service_auth())
-    ).status_code == 429
+    response = await services_driver.gateway.post(
+        url, auth=services_driver.harness.get_service_auth()
+    )
+    assert response.status_code == 429
 
 
 async def test_codes_requested_by_one_user_are_limited_across_phone_numbers(

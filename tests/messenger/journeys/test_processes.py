@@ -222,9 +222,8 @@ async def test_wallet_can_be_used_in_the_chat_despite_duplicates_and_a_messenger
     for command in ("history", "limits", "cards", "help", "statement", "1", "talk to a person"):
         assert await mary.send_text(command)
     await mary.send_text("change pin")
-    assert (await mary.submit_form(pin=PIN, new_pin=NEW_PIN, repeated_pin=NEW_PIN))[1][
-        "screen"
-    ] == "SUCCESS"
+    result = await mary.submit_form(pin=PIN, new_pin=NEW_PIN, repeated_pin=NEW_PIN)
+    assert result[1]["screen"] == "SUCCESS"
     image_file = io.BytesIO()
     Image.new("RGB", (50, 50)).save(image_file, "PNG")
     await mary.send_text("kyc")

@@ -173,6 +173,5 @@ async def test_database_outage_returns_503(offline_messenger: MessengerApp) -> N
         TEMPLATE_PATH, json=code, auth=offline_messenger.get_service_auth()
     )
     assert response.status_code == 503
-    assert response.json() == build_error(
-        "The messenger is temporarily unavailable. Try again in a few seconds."
-    )
+    expected = build_error("The messenger is temporarily unavailable. Try again in a few seconds.")
+    assert response.json() == expected

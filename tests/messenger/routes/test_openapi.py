@@ -93,12 +93,13 @@ async def test_document_has_the_names_types_and_tags_that_code_generators_need(
 ) -> None:
     schemas = document["components"]["schemas"]
     assert [name for name in schemas if not re.fullmatch(r"[A-Z][A-Za-z0-9]+", name)] == []
-    assert [
+    actual = [
         (name, field)
         for name, schema in schemas.items()
         for field, found in schema.get("properties", {}).items()
         if found.get("default", ...) is None
-    ] == []
+    ]
+    assert actual == []
     assert schemas["BridgeMessage"]["properties"]["message"]["type"] == ["string", "null"]
     assert schemas["Health"]["properties"]["status"]["enum"] == ["ok", "error"]
     assert schemas["OutboxMessage"]["properties"]["created_at"]["format"] == "date-time"

@@ -103,9 +103,8 @@ async def test_message_above_the_rate_limit_is_acknowledged_but_throttled(
 async def test_delivery_that_cannot_be_stored_returns_503(offline_messenger: MessengerApp) -> None:
     response = await offline_messenger.deliver(msgspec.json.encode(build_delivery("wamid.1")))
     assert response.status_code == 503
-    assert response.json() == build_error(
-        "The messenger is temporarily unavailable. Try again in a few seconds."
-    )
+    expected = build_error("The messenger is temporarily unavailable. Try again in a few seconds.")
+    assert response.json() == expected
     assert response.headers["retry-after"] == "1"
 
 

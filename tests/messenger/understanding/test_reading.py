@@ -238,9 +238,8 @@ def test_person_names_and_list_numbers_are_parsed() -> None:
     assert parse_person_names("je m’appelle Zoé Bâ") == ("Zoé", "Bâ")
     assert parse_person_names("Aminata") is None
     assert parse_person_names("Aminata 4071") is None
-    assert [parse_list_number(text) for text in ("2", "2.", "number 2", "deux", "the second")] == [
-        2
-    ] * 5
+    texts = ("2", "2.", "number 2", "deux", "the second")
+    assert [parse_list_number(text) for text in texts] == [2] * 5
     assert [parse_list_number(text) for text in ("2 or 3", "4071", "-1", "", "many")] == [None] * 5
 
 

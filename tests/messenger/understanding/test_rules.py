@@ -24,9 +24,8 @@ def test_rules_name_commands_and_never_only_a_money_command() -> None:
         assert set(commands) <= set(COMMANDS), rule.name
         assert not {"yes", "no"} & set(commands)
         assert commands != ["send"]
-    assert {rule.name for rule in load_rules("small_talk.txt")} <= set(
-        get_args(word_patterns.SmallTalk)
-    )
+    found = set(get_args(word_patterns.SmallTalk))
+    assert {rule.name for rule in load_rules("small_talk.txt")} <= found
 
 
 def test_every_exception_belongs_to_a_rule() -> None:

@@ -47,9 +47,9 @@ async def test_restore_reproduces_schema_rows_and_sequences(
     assert manifest.tables["subscribers"] == 1
     assert manifest.figures["entries: sum of amounts"] == "10000"
     sequence = "SELECT last_value FROM process_slots"
-    assert await fetch_rows(empty_database_url, sequence) == await fetch_rows(
-        database_url, sequence
-    )
+    rows = await fetch_rows(empty_database_url, sequence)
+    expected = await fetch_rows(database_url, sequence)
+    assert rows == expected
     assert await migrate(empty_database_url) == []
 
 
@@ -77,10 +77,10 @@ async def test_restore_into_a_non_empty_database_changes_nothing(
     with pytest.raises(StoreError, match=r"not empty: it contains accounts \(1 in total\)$"):
         await restore_backup(empty_database_url, tmp_path / "backup")
     assert await fetch_rows(empty_database_url, "SELECT * FROM accounts") == [("existing",)]
-    assert (
-        await fetch_rows(empty_database_url, "SELECT FROM pg_tables WHERE schemaname = 'messenger'")
-        == []
+    rows = await fetch_rows(
+        empty_database_url, "SELECT FROM pg_tables WHERE schemaname = 'messenger'"
     )
+    assert rows == []
 
 
 async def test_only_one_of_several_concurrent_restores_succeeds(
@@ -179,9 +179,10 @@ async def test_canceled_restore_is_either_complete_or_leaves_nothing(
             break  # the cancellation came too late
     else:
         await restore_backup(empty_database_url, tmp_path / "backup")
-    assert await fetch_rows(
+    rows = await fetch_rows(
         empty_database_url, "SELECT balance FROM accounts WHERE kind = 'wallet'"
-    ) == [(10000,)]
+    )
+    assert rows == [(10000,)]
 
 
 async def test_commit_is_recognized_when_its_response_is_lost(

@@ -251,9 +251,9 @@ async def test_statement_sent_ahead_gets_its_text_arrays(database: Database) -> 
         async with database.transaction() as tx:
             await execute_ahead(tx, INSERT_ALL, values, values[::-1])
             assert await tx.fetch("SELECT $1::int", 1) == [(1,)]
-        assert await database.fetch("SELECT name, value FROM installation") == [
-            (value, "|".join(values[::-1])) for value in values
-        ]
+        rows = await database.fetch("SELECT name, value FROM installation")
+        expected = [(value, "|".join(values[::-1])) for value in values]
+        assert rows == expected
 
 
 async def test_failing_statement_with_arrays_rolls_back(database: Database) -> None:

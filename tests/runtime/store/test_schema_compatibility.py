@@ -65,10 +65,11 @@ async def register_node(url: str, newest_migration: str | None) -> None:
 async def test_start_applies_only_expand_migrations(database_url: str, next_release: Path) -> None:
     lines: list[str] = []
     assert await migrate(database_url, next_release, lines.append) == [_EXPAND, _INDEX]
-    assert lines == [
+    expected = [
         "Not yet applied: 9003_contract.sql. Run `tapgate migrate --contract` when all nodes run"
         " this release and you no longer need to roll back."
     ]
+    assert lines == expected
     assert await migrate(database_url, next_release, lines.append) == []
     assert await migrate(database_url, next_release, contract=True) == [_CONTRACT]
 
@@ -88,10 +89,11 @@ async def test_older_release_starts_until_a_contract_migration_is_applied(
     for start in (migrate, check_schema):
         lines: list[str] = []
         assert not await start(database_url, report=lines.append)
-        assert lines == [
+        expected = [
             "Warning: the database was upgraded by Tapgate 1.0.0 to 9002_index.sql. This release,"
             " 1.0.0, can still use it."
         ]
+        assert lines == expected
     await migrate(database_url, next_release, contract=True)
     for refuse in (migrate, check_schema):
         with pytest.raises(StoreError, match=r"requires a newer release .* Start Tapgate 1\.0\.0"):
@@ -118,9 +120,10 @@ async def test_contract_migration_is_refused_while_an_older_node_is_registered(
     await register_node(database_url, newest)
     with pytest.raises(StoreError) as raised:
         await migrate(database_url, next_release, contract=True)
-    assert str(raised.value).startswith(
+    expected = (
         "9003_contract.sql was not applied: gateway a.example:8000 (1.0.0) cannot run after it."
     )
+    assert str(raised.value).startswith(expected)
     assert await list_applied(database_url) == [_EXPAND, _INDEX]
     _, blockers = await read_plan(database_url, next_release)
     assert blockers == {_CONTRACT: ["gateway a.example:8000 (1.0.0)"]}
@@ -207,10 +210,12 @@ async def test_start_without_auto_migrate_says_what_to_run(
 ) -> None:
     with pytest.raises(StoreError) as raised:
         await check_schema(database_url, next_release)
-    assert str(raised.value) == (
+    text = str(raised.value)
+    expected = (
         "the database must be migrated first: run `tapgate migrate` of Tapgate 1.0.0. Pending:"
         " 9001_expand.sql, 9002_index.sql"
     )
+    assert text == expected
     assert await list_applied(database_url) == []
 
 

@@ -104,11 +104,12 @@ async def test_database_older_than_the_last_1x_release_is_refused(
     await fetch_rows(database_url, "INSERT INTO installation VALUES ('secret_fingerprint', 'ab')")
     with pytest.raises(StoreError) as raised:
         await work(database_url)
-    assert str(raised.value) == (
+    expected = (
         "the database is older than the last 1.x release of Tapgate, from which"
         f" {VERSION} upgrades (docs/upgrading.md). Start the last 1.x release once, then start this"
         " release again"
     )
+    assert str(raised.value) == expected
     applied = f"SELECT FROM schema_migrations WHERE name = '{LAST_1X_MIGRATION}'"
     assert await fetch_rows(database_url, applied) == []
     await fetch_rows(database_url, "DELETE FROM installation")

@@ -63,9 +63,8 @@ async def test_page_reports_an_unreachable_messenger(
     assert "Chatting as" in await console.get_page_text("/simulator/phone")
     response = await console.get(PATHS[2])
     assert response.status_code == 200
-    assert response.json()["problem"].startswith(
-        f"The messenger is not responding at {unreachable_messenger_url}."
-    )
+    expected = f"The messenger is not responding at {unreachable_messenger_url}."
+    assert response.json()["problem"].startswith(expected)
 
 
 async def test_simulators_are_available_in_french(
@@ -122,25 +121,16 @@ def test_templates_are_rendered_as_text() -> None:
         "text": "*918273* is your code. Don't share it with anyone.",
         "code": "918273",
     }
-    assert build_template("card_blocked", "••••0001", "lost")["text"] == (
-        "Your card ••••0001 was blocked: lost."
-    )
-    assert (
-        build_template("kyc_decided", "approuvée", "Niveau 2.", language="fr")["text"]
-        == "Votre vérification d'identité : *approuvée*. Niveau 2. Merci."
-    )
-    assert (
-        build_template("payment_released", "5.00 SLE", "to Ada K.", "txn_1")["text"]
-        == "The payment of *5.00 SLE* to Ada K. is complete (transaction txn_1)."
-    )
-    assert (
-        build_template("unknown_template", "{} a", "b")["text"]
-        == "_Template unknown_template_\n{} a\nb"
-    )
-    assert (
-        phone_templates.render_template({"name": "one_time_code"})["text"]
-        == "_Template one_time_code_"
-    )
+    found = build_template("card_blocked", "••••0001", "lost")["text"]
+    assert found == "Your card ••••0001 was blocked: lost."
+    found = build_template("kyc_decided", "approuvée", "Niveau 2.", language="fr")["text"]
+    assert found == "Votre vérification d'identité : *approuvée*. Niveau 2. Merci."
+    found = build_template("payment_released", "5.00 SLE", "to Ada K.", "txn_1")["text"]
+    assert found == "The payment of *5.00 SLE* to Ada K. is complete (transaction txn_1)."
+    found = build_template("unknown_template", "{} a", "b")["text"]
+    assert found == "_Template unknown_template_\n{} a\nb"
+    found = phone_templates.render_template({"name": "one_time_code"})["text"]
+    assert found == "_Template one_time_code_"
 
 
 def test_documented_template_texts_are_those_of_the_simulated_phone() -> None:

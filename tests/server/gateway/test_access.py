@@ -273,9 +273,8 @@ def test_restricted_fields_are_limited_to_admin_and_compliance_roles() -> None:
         if not (access.scope or access.service or access.hmac)
     }
     put = "PUT /api/v1/subscribers/{id}"
-    assert guarded == {
-        f"{put} {field}": {"A", "C"} for field in ("kyc_level", "kyc_status", "restricted")
-    }
+    expected = {f"{put} {field}": {"A", "C"} for field in ("kyc_level", "kyc_status", "restricted")}
+    assert guarded == expected
 
 
 async def test_only_declared_callers_can_call_the_endpoint(access_fixtures: AccessFixtures) -> None:
@@ -302,9 +301,8 @@ async def check_callers(access_fixtures: AccessFixtures, endpoint: Endpoint) -> 
         )
         if response.status_code == 403:
             denials += 1
-            assert response.json()["details"] == {
-                "required": caller.get_expected_requirements(access)
-            }, caller.name
+            expected = {"required": caller.get_expected_requirements(access)}
+            assert response.json()["details"] == expected, caller.name
         else:
             assert response.headers["WWW-Authenticate"]
     # Every 403 FORBIDDEN is audited; a 401 is not.
@@ -316,9 +314,10 @@ async def test_every_admin_role_can_log_out(access_fixtures: AccessFixtures) -> 
         admin = await access_fixtures.harness.create_admin(role)
         response = await access_fixtures.client.post("/api/v1/admin/logout", auth=admin)
         assert response.status_code == 204
-        assert get_status_and_code(
+        status_and_code = get_status_and_code(
             await access_fixtures.client.get("/api/v1/admin/me", auth=admin)
-        ) == (401, "UNAUTHORIZED")
+        )
+        assert status_and_code == (401, "UNAUTHORIZED")
 
 
 async def test_protected_endpoints_reject_requests_without_credentials(
@@ -435,9 +434,9 @@ async def test_field_without_permission_is_rejected_and_audited(
             required = ["compliance_user", "system_admin"]
             assert response.json()["details"] == {"required": required}
             assert field in response.json()["message"]
-        assert await access_fixtures.count_denials() == before + (
-            0 if _is_compliance(caller) else 3
-        )
+        count = await access_fixtures.count_denials()
+        expected = before + (0 if _is_compliance(caller) else 3)
+        assert count == expected
 
 
 def _find_endpoint(name: str) -> Endpoint:

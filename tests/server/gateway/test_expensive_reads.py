@@ -74,10 +74,8 @@ async def test_caller_is_limited_to_two_heavy_read_slots_and_eight_queued_reads(
     responses = [await task for task in flood]
     rejected = [response for response in responses if response.status_code != 200]
     assert len(rejected) >= 20
-    assert all(
-        (response.status_code, response.headers["retry-after"]) == (503, "1")
-        for response in rejected
-    )
+    assert {response.status_code for response in rejected} <= {503}
+    assert {response.headers["retry-after"] for response in rejected} <= {"1"}
     assert blocking_reads.max_running == 3
 
 

@@ -92,13 +92,14 @@ def test_only_operations_without_owned_objects_are_not_covered() -> None:
     # Signing clients own objects, so the operations they may use on any object are listed
     # explicitly.
     signed = {name for name, access in ACCESS.items() if access.hmac}
-    assert {name for name in signed if OBJECTS[name] == ObjectAccess.ANY} == {
+    expected = {
         f"POST {prefix}"
         for prefix in (
             f"{V1}/pos/lookup-card",
             *(f"{v}/payment{path}" for v in (V1, "") for path in ("", *_CARD_LOOKUP_SUFFIXES)),
         )
     }
+    assert {name for name in signed if OBJECTS[name] == ObjectAccess.ANY} == expected
 
 
 _CARD_LOOKUP_SUFFIXES = ("/verify-card", "/lookup-card")
@@ -271,9 +272,10 @@ async def test_terminal_key_determines_the_terminal_of_a_payment(
         )
     ).json()
     assert found["terminal_id"] not in (None, ownership_fixtures.other_terminal)
-    assert found["processor_id"] == await ownership_fixtures.harness.get_processor_id(
+    expected = await ownership_fixtures.harness.get_processor_id(
         ownership_fixtures.access_fixtures.processor
     )
+    assert found["processor_id"] == expected
 
 
 async def test_partner_cannot_fund_a_wallet_from_another_partner(
@@ -430,9 +432,10 @@ async def test_access_code_is_bound_to_one_subscriber_and_one_admin(
     request = OwnershipRequest(
         "POST", f"{url}/reset-pin/confirm", {"otp": codes[0], "new_pin": "7384"}
     )
-    assert get_status_and_code(
+    status_and_code = get_status_and_code(
         await send(ownership_fixtures, request, ownership_fixtures.harness.get_service_auth())
-    ) == (400, "INVALID_OTP")
+    )
+    assert status_and_code == (400, "INVALID_OTP")
     assert get_status_and_code(await ownership_fixtures.client.get(url, auth=admin)) == (
         403,
         "OTP_REQUIRED",

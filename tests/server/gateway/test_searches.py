@@ -131,9 +131,8 @@ async def test_renamed_account_updates_the_search_text(harness: Harness) -> None
     await database.execute(
         "UPDATE accounts SET holder_name = 'Renamed Limited' WHERE kind = 'settlement'"
     )
-    assert await database.fetchval("SELECT search_text FROM processors") == (
-        "renamed limited +23276000000 shop@example.com"
-    )
+    stored = await database.fetchval("SELECT search_text FROM processors")
+    assert stored == "renamed limited +23276000000 shop@example.com"
     await database.execute("UPDATE processors SET email = 'NEW@example.com'")
     assert "new@example.com" in await database.fetchval("SELECT search_text FROM processors")
     assert processor.id

@@ -96,9 +96,8 @@ async def test_batch_is_linked_to_its_requests_and_has_its_phases(
             for span in exporter.get_finished_spans()
             if span.parent is not None and span.parent.span_id == batch.context.span_id
         ]
-        assert [span.name for span in phases] == [
-            f"ledger batch {phase}" for phase in ("load", "decide", "write", "commit")
-        ]
+        expected = [f"ledger batch {phase}" for phase in ("load", "decide", "write", "commit")]
+        assert [span.name for span in phases] == expected
         assert phases[0].start_time == batch.start_time
         for span, following in pairwise(phases):
             assert span.end_time == following.start_time

@@ -38,9 +38,8 @@ async def test_alert_page_of_a_transfer_without_a_fee_mentions_no_fee(
         payee=commands.subscriber_party(decode_id(receiver["id"])),
         amount=money.parse("100", currency),
     )
-    assert (
-        await harness.services.ledger.submit(command)
-    ).require_accepted().status == "under_review"
+    outcome = await harness.services.ledger.submit(command)
+    assert outcome.require_accepted().status == "under_review"
     (alert,) = await list_alerts(harness)
     text = await (await console_clients.create_signed_in("C")).get_page_text(
         f"/console/compliance/alerts/{alert['id']}"

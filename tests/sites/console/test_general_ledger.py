@@ -24,9 +24,8 @@ async def test_finance_sees_balances_and_downloads_the_journal(
     for name in ("Customer wallets", "Cash and bank", "Fee income", "Verify ledger"):
         assert name in text
     assert text.count("900.00") == 2  # accounts and trial balance
-    assert re.findall(
-        r'<td data-label="(Debit|Credit)" class="money labeled end">1,000.00</td>', text
-    )
+    pattern = r'<td data-label="(Debit|Credit)" class="money labeled end">1,000.00</td>'
+    assert re.findall(pattern, text)
     yesterday = get_today(harness) - timedelta(days=1)
     before = await finance.get_page_text(f"{URL}?as_of={yesterday}")
     assert before.count("900.00") == 1

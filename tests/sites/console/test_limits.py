@@ -95,9 +95,8 @@ async def test_invalid_fee_field_is_marked(ada: ConsoleClient, harness: Harness)
         ({"up_to_0": "", "rate_0": "", "up_to_1": "x"}, "up_to_0"),  # row 1 moves up to row 0
     ):
         response = await ada.post_partial(P2P_FEES_URL, form | change)
-        assert re.findall(r'name="(\w+)"[^>]*aria-invalid', response.text) == [invalid_field], (
-            change
-        )
+        expected = [invalid_field]
+        assert re.findall(r'name="(\w+)"[^>]*aria-invalid', response.text) == expected, change
     assert await get_fee_rules(harness) == before
 
 
@@ -128,9 +127,8 @@ async def test_fees_are_shown_to_finance_users_and_changed_only_by_system_admins
         assert (await console.post_partial(P2P_FEES_URL, {"rate_last": "5"})).status_code == 403
     ada = await console_clients.create_signed_in("A")
     assert P2P_FEES_URL in await ada.get_page_text(LIMITS_URL)
-    assert (
-        await ada.post_without_csrf(P2P_FEES_URL, {"rate_last": "5"})
-    ).status_code == 403  # the CSRF token is missing
+    response = await ada.post_without_csrf(P2P_FEES_URL, {"rate_last": "5"})
+    assert response.status_code == 403  # the CSRF token is missing
     for unknown in ("refund", "tips", "%3Cscript%3E"):
         assert (await ada.get_partial(f"{LIMITS_URL}/fees/{unknown}")).status_code == 404
 
@@ -167,9 +165,8 @@ async def test_commission_can_be_changed_but_not_with_a_stale_form(
     assert "HX-Redirect" in (await ada.post_partial(COMMISSION_URL, changed)).headers
     now = await get_commission_rules(harness)
     assert now[0] == before[0] | {"rate": "1.25", "minimum_amount": "0.00"}
-    assert [(rule["type"], rule["tier"]) for rule in now if rule["tier"] == 3] == [
-        ("agent_cashout", 3)
-    ]
+    expected = [("agent_cashout", 3)]
+    assert [(rule["type"], rule["tier"]) for rule in now if rule["tier"] == 3] == expected
     # The rules have changed since this form was opened.
     stale = await ada.post_partial(COMMISSION_URL, form)
     assert "HX-Redirect" not in stale.headers and 'role="alert"' in stale.text

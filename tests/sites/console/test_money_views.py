@@ -41,9 +41,8 @@ async def test_totals_are_loaded_below_a_filtered_list(
     totals = (await ada.get_partial(path)).text
     assert "1 transaction<" in totals and "40.00 SLE" in totals
     partial = (await ada.get_partial("/console/transactions?flow=payments")).text
-    assert 'id="totals" hx-swap-oob="true" hx-get="/console/transactions/totals?flow=payments"' in (
-        partial
-    )
+    url = "/console/transactions/totals?flow=payments"
+    assert f'id="totals" hx-swap-oob="true" hx-get="{url}"' in partial
 
 
 async def test_merchant_page_loads_the_sales_of_a_period(

@@ -264,10 +264,8 @@ async def test_float_transfer_requires_the_pin(
     body = {"from_agent_id": top, "to_agent_id": sub_agent, "amount": "200"}
     rejected = await ada.submit_action("agent.transfer", {**body, "pin": "1111"})
     assert 'role="alert"' in rejected.text and not contains_digits(rejected.text, "1111")
-    assert (
-        "HX-Redirect"
-        in (await ada.submit_action("agent.transfer", {**body, "pin": "2639"})).headers
-    )
+    response = await ada.submit_action("agent.transfer", {**body, "pin": "2639"})
+    assert "HX-Redirect" in response.headers
     text = await ada.get_page_text(f"/console/agents/{sub_agent}")
     assert "200.00 SLE" in text and "Mariama Conteh" in text
 
@@ -279,9 +277,8 @@ async def test_offered_actions_follow_the_agent_status(
     page = f"/console/agents/{agent}"
     await ada.get_page_text(page)
     await ada.submit_action("agent.suspend", {"reason": "On leave"}, id=agent)
-    assert "agent.fund" not in await ada.get_page_text(page), (
-        "an action that the API would reject is offered"
-    )
+    page_text = await ada.get_page_text(page)
+    assert "agent.fund" not in page_text, "an action that the API would reject is offered"
     await ada.submit_action("agent.activate", id=agent)
     await ada.submit_action("agent.terminate", {"reason": "Moved away"}, id=agent)
     text = await ada.get_page_text(page)

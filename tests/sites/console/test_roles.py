@@ -48,12 +48,9 @@ async def role_and_client(
 def test_action_names_are_unique_endpoints_exist_and_dangerous_actions_are_described() -> None:
     assert len({action.name for action in ACTIONS}) == len(ACTIONS)
     for console_action in ACTIONS:
-        assert console_action.endpoint in _ENDPOINTS, (
-            f"{console_action.name}: {console_action.endpoint} is not an endpoint"
-        )
-        assert not console_action.is_dangerous or console_action.description, (
-            f"{console_action.name} has no description"
-        )
+        assert console_action.endpoint in _ENDPOINTS, console_action.name
+        found = not console_action.is_dangerous or console_action.description
+        assert found, f"{console_action.name} has no description"
 
 
 async def test_action_is_allowed_for_exactly_the_roles_of_its_endpoint(
@@ -111,9 +108,10 @@ async def test_navigation_pages_offer_only_actions_that_the_role_may_perform(
         page = (await console.get(address)).text
         for name in set(re.findall(r'hx-get="/console/actions/([\w.]+)', page)):
             console_action = next(action for action in ACTIONS if action.name == name)
-            assert _is_allowed(
+            found = _is_allowed(
                 _ENDPOINTS[console_action.endpoint], role, console_action.required_field
-            ), f"{role} {name}"
+            )
+            assert found, f"{role} {name}"
 
 
 async def test_simulators_are_linked_and_open_only_for_system_admins(
@@ -128,10 +126,8 @@ async def test_simulators_are_linked_and_open_only_for_system_admins(
 def test_id_is_linked_only_if_the_admin_may_open_its_page() -> None:
     endpoints: list[str] = []
     for prefix in ("sub_", "agt_", "prc_", "ptn_", "txn_", "alr_"):
-        assert (
-            get_page_path(f"{prefix}1", lambda endpoint: endpoints.append(endpoint) is None)
-            is not None
-        )
+        page_path = get_page_path(f"{prefix}1", lambda endpoint: endpoints.append(endpoint) is None)
+        assert page_path is not None
         assert get_page_path(f"{prefix}1", lambda endpoint: False) is None
     assert set(endpoints) <= set(_ENDPOINTS), "every checked endpoint exists"
     assert get_page_path("key_1", lambda endpoint: True) is None
@@ -164,6 +160,5 @@ async def test_denied_page_request_is_recorded_in_the_audit_log(
         assert len(await harness.list_audit_entries(endpoint, "access.denied")) == 1, page
     response = await support.post_partial("/console/actions/agent.fund?id=agt_1", {"amount": "5"})
     assert response.status_code == 403
-    assert (
-        len(await harness.list_audit_entries("POST /api/v1/agents/{id}/fund", "access.denied")) == 2
-    )
+    count = len(await harness.list_audit_entries("POST /api/v1/agents/{id}/fund", "access.denied"))
+    assert count == 2

@@ -211,9 +211,8 @@ async def test_sign_in_redirects_to_the_requested_page_even_after_a_wrong_passwo
 ) -> None:
     response = await signed_out_client.get("/console/subscribers?search=ami&status=ACTIVE")
     address = response.headers["Location"]
-    assert "session expired" not in await signed_out_client.get_page_text(address), (
-        "no session existed that could expire"
-    )
+    page_text = await signed_out_client.get_page_text(address)
+    assert "session expired" not in page_text, "no session existed that could expire"
     wrong = await signed_out_client.post_without_csrf(
         address, {"email": EMAIL, "password": "wrong"}
     )

@@ -31,9 +31,8 @@ async def test_support_reads_answers_and_closes_a_request(
     assert response.headers["HX-Redirect"] == page
     text = await support.get_page_text(page)
     assert "Which day?\nWhich shop?" in text and "Answered" in text
-    assert await harness.list_pending_messages(PHONE, "support_reply") == [
-        ["Which day?\nWhich shop?"]
-    ]
+    pending_messages = await harness.list_pending_messages(PHONE, "support_reply")
+    assert pending_messages == [["Which day?\nWhich shop?"]]
     await support.submit_action("support.close", id=request["id"])
     text = await support.get_page_text(page)
     assert "Closed." in text and "Send reply" not in text
@@ -112,9 +111,8 @@ async def test_number_of_open_requests_is_counted_up_to_a_limit(
     )
     response = await harness.get("/api/v1/support/summary", auth=await harness.create_admin("S"))
     assert response.json() == {"open": 100}
-    assert '99+<span class="visually-hidden"> waiting</span>' in await support.get_page_text(
-        "/console/subscribers"
-    )
+    page_text = await support.get_page_text("/console/subscribers")
+    assert '99+<span class="visually-hidden"> waiting</span>' in page_text
 
 
 async def test_request_of_a_registered_customer_is_titled_with_the_name(

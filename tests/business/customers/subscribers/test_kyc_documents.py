@@ -68,9 +68,8 @@ async def test_document_is_added_listed_and_downloaded(harness: Harness) -> None
         build_url(record), params={"limit": "3"}, auth=harness.get_service_auth()
     )
     page = response.json()
-    assert [list(document) for document in page["data"]] == [
-        ["document_id", "document_type", "status", "created_at"]
-    ] * 3
+    expected = [["document_id", "document_type", "status", "created_at"]] * 3
+    assert [list(document) for document in page["data"]] == expected
     response = await harness.get(
         build_url(record), params={"cursor": page["next_cursor"]}, auth=harness.get_service_auth()
     )

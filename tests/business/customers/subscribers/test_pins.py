@@ -182,9 +182,8 @@ async def test_reset_code_sets_a_new_pin_and_releases_the_lock(harness: Harness)
     assert response.status_code == 200
     assert response.json() == {"success": True, "message": "PIN reset"}
     assert await is_correct_pin(harness, record, NEW_PIN)
-    assert (
-        len(await harness.list_audit_entries(record["id"], "subscriber.pin_reset_requested")) == 1
-    )
+    count = len(await harness.list_audit_entries(record["id"], "subscriber.pin_reset_requested"))
+    assert count == 1
     (entry,) = await harness.list_audit_entries(record["id"], "subscriber.pin_reset")
     assert (entry["result"], entry["changes"]) == ("success", {"pin": ["***", "***"]})
 

@@ -23,9 +23,8 @@ async def test_change_of_a_phone_number_requires_a_recent_factor(harness: Harnes
     assert (await harness.put(path, json={"phone_number": None}, auth=admin)).status_code == 200
 
     code = {"otp": app.at(harness.services.clock())}
-    assert (
-        await harness.post("/api/v1/admin/me/step-up", json=code, auth=admin)
-    ).status_code == 200
+    response = await harness.post("/api/v1/admin/me/step-up", json=code, auth=admin)
+    assert response.status_code == 200
     changed = await harness.put(path, json={"phone_number": number}, auth=admin)
     assert changed.json()["phone_number"] == number
 
@@ -56,9 +55,8 @@ async def test_change_of_an_agents_phone_number_requires_a_recent_factor(harness
     unchanged = {"phone_number": agent["phone_number"], "name": "Mariama"}
     assert (await harness.put(path, json=unchanged, auth=admin)).status_code == 200
     code = {"otp": app.at(harness.services.clock())}
-    assert (
-        await harness.post("/api/v1/admin/me/step-up", json=code, auth=admin)
-    ).status_code == 200
+    response = await harness.post("/api/v1/admin/me/step-up", json=code, auth=admin)
+    assert response.status_code == 200
     changed = await harness.put(path, json={"phone_number": number}, auth=admin)
     assert changed.json()["phone_number"] == number
 

@@ -67,13 +67,14 @@ async def test_changed_codes_are_audited_and_used_in_reports(harness: Harness) -
     }
     assert await get_codes(harness) == DEFAULT_CODES | changed
     (changes,) = await list_changes(harness)
-    assert changes == {
+    expected = {
         kind: [
             dict(zip(("gl_code", "name"), codes, strict=True))
             for codes in (DEFAULT_CODES[kind], changed[kind])
         ]
         for kind in changed
     }
+    assert changes == expected
     for path in ("accounts", "trial-balance"):
         report = await harness.client.get(
             f"/api/v1/ledger/{path}", auth=await harness.create_admin("F")

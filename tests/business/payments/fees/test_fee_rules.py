@@ -110,9 +110,8 @@ async def test_concurrent_updates_of_different_types_all_apply(harness: Harness)
     )
     assert {response.status_code for response in responses} == {200}
     rules = await get_rules(harness)
-    assert [rule for rule in rules if rule["type"] in kinds] == [
-        build_rule(kind) for kind in sorted(kinds)
-    ]
+    expected = [build_rule(kind) for kind in sorted(kinds)]
+    assert [rule for rule in rules if rule["type"] in kinds] == expected
     assert len(rules) == len(DEFAULT_RULES) + len(kinds)
 
 
@@ -234,7 +233,7 @@ async def test_fee_rules_are_accepted_for_exactly_the_types_that_allow_fees(
         if (await put_rules(harness, build_rule(kind, rate="100", payer=payer))).status_code == 200
     ]
     payments = sorted(chart.PAYMENT_TYPES) if payer == "receiver" else []
-    assert sorted(charged) == sorted(
+    expected = sorted(
         [
             "agent_cashin",
             "agent_cashout",
@@ -246,6 +245,7 @@ async def test_fee_rules_are_accepted_for_exactly_the_types_that_allow_fees(
             *payments,
         ]
     )
+    assert sorted(charged) == expected
     await put_rules(harness, *(build_rule(kind, rate="50", payer=payer) for kind in charged))
     sender = await harness.create_subscriber(balance="1000")
     receiver = await harness.create_subscriber()

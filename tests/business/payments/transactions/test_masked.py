@@ -58,9 +58,8 @@ class MaskedTransactions:
             "memo": "Zebulonia's rent",
         }
         url = "/api/v1/wallet/transfer-p2p"
-        assert (
-            await harness.post(url, json=body, auth=harness.get_service_auth())
-        ).status_code == 402
+        response = await harness.post(url, json=body, auth=harness.get_service_auth())
+        assert response.status_code == 402
         (newest, *_) = await self.list_all(harness.get_service_auth())
         self.declined = newest["id"]
 
@@ -138,10 +137,11 @@ async def test_masked_row_shows_only_the_type_and_id_of_each_party(
         "id": masked_transactions.processor,
     }
     assert rows[masked_transactions.paid]["processor_id"] == masked_transactions.processor
-    assert (
+    found = (
         rows[masked_transactions.paid]["amount"],
         rows[masked_transactions.paid]["refunded_amount"],
-    ) == ("40.00", "8.00")
+    )
+    assert found == ("40.00", "8.00")
     for row in (rows[transaction_id] for transaction_id in masked_transactions.restricted_ids):
         assert (row["card_serial"], row["memo"], row["metadata"]) == (None, None, None)
         assert "failure_details" not in row and row["masked"] is True
@@ -162,10 +162,11 @@ async def test_counterparty_lists_contain_the_masked_transactions(
     }
     assert rows[masked_transactions.sent]["masked"] is True
     # The balance belongs to the counterparty.
-    assert (
+    found = (
         rows[masked_transactions.sent]["direction"],
         rows[masked_transactions.sent]["balance_after"],
-    ) == ("credit", "110.00")
+    )
+    assert found == ("credit", "110.00")
     for url in (URL, f"/api/v1/processors/{masked_transactions.processor}/transactions"):
         page = await masked_transactions.get_page(
             admin, url, **({"user_id": masked_transactions.processor} if url == URL else {})
@@ -183,10 +184,8 @@ async def test_single_transaction_is_masked_like_its_list_row(
     admin = await masked_transactions.harness.create_admin("C")
     rows = {row["id"]: row for row in await masked_transactions.list_all(admin)}
     for transaction_id in masked_transactions.restricted_ids:
-        assert (
-            await masked_transactions.get_page(admin, f"{URL}/{transaction_id}")
-            == rows[transaction_id]
-        )
+        page = await masked_transactions.get_page(admin, f"{URL}/{transaction_id}")
+        assert page == rows[transaction_id]
     entries = await masked_transactions.get_page(admin, f"{URL}/{masked_transactions.sent}/entries")
     assert entries["masked"] is True
     first, fee = entries["entries"]
@@ -213,18 +212,20 @@ async def test_export_marks_masked_rows(masked_transactions: MaskedTransactions)
     response = await client.get(f"{URL}/export", auth=finance)
     assert response.headers["X-Masked"] == "true"
     rows = {row["id"]: row for row in read_records(response.content)}
-    assert len(rows) == len(
+    expected = len(
         await masked_transactions.list_all(masked_transactions.harness.get_service_auth())
     )
+    assert len(rows) == expected
     for row in (rows[transaction_id] for transaction_id in masked_transactions.restricted_ids):
         assert row["masked"] == "true" and row["from_id"] and row["to_id"]
         hidden = ("from_name", "to_name", "card_serial", "memo")
         assert [row[name] for name in hidden] == ["", "", "", ""]
-    assert {
+    found = {
         row["masked"]
         for transaction_id, row in rows.items()
         if transaction_id not in masked_transactions.restricted_ids
-    } == {"", "true"}
+    }
+    assert found == {"", "true"}
     key = await masked_transactions.harness.create_api_key("payments:read")
     for auth in (key, await masked_transactions.create_verified_admin()):
         response = await client.get(f"{URL}/export", auth=auth)

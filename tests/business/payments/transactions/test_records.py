@@ -151,9 +151,8 @@ async def test_payment_with_an_unlinked_card_has_no_payer(harness: Harness) -> N
     record = await get_transaction(harness, encode_transaction_id(outcome.result))
     assert (record["from"], record["card_serial"]) == (None, card)
     assert (record["failure_code"], record["approval_code"]) == ("CARD_NOT_ACTIVE", None)
-    assert [listed["id"] for listed in await list_transactions(harness, card_serial=card)] == [
-        record["id"]
-    ]
+    found = [listed["id"] for listed in await list_transactions(harness, card_serial=card)]
+    assert found == [record["id"]]
     owner = await harness.create_subscriber()
     await harness.database.execute(
         """UPDATE cards SET status = 'ACTIVE', subscriber_id = $2, account_id = $3
@@ -162,9 +161,8 @@ async def test_payment_with_an_unlinked_card_has_no_payer(harness: Harness) -> N
         ids.decode(ids.SUBSCRIBER, owner["id"]),
         ids.decode(ids.ACCOUNT, owner["account_id"]),
     )
-    assert [listed["id"] for listed in await list_transactions(harness, card_serial=card)] == [
-        record["id"]
-    ]
+    found = [listed["id"] for listed in await list_transactions(harness, card_serial=card)]
+    assert found == [record["id"]]
 
 
 async def test_record_names_the_type_of_each_party(harness: Harness) -> None:
@@ -261,9 +259,8 @@ async def test_payment_under_review_has_no_approval_code(harness: Harness) -> No
     assert (record["status"], record["approval_code"]) == ("under_review", None)
     await decide_review(harness, held, release=True)
     record = await get_transaction(harness, held)
-    assert record["approval_code"] == calculate_approval_code(
-        ids.decode(ids.TRANSACTION, held) or 0
-    )
+    expected = calculate_approval_code(ids.decode(ids.TRANSACTION, held) or 0)
+    assert record["approval_code"] == expected
     event_data = build_event_data("transaction.under_review", await _load_record(harness, held))
     assert (event_data["status"], event_data["approval_code"]) == ("under_review", None)
 

@@ -60,9 +60,8 @@ async def test_balances_of_agents_processors_and_partners(harness: Harness) -> N
     await submit_and_get_id(
         harness, chart.POS_PAYMENT, await harness.create_card(subscriber["id"]), merchant, "50"
     )
-    assert (await get_balance(harness, agent))[
-        "balance"
-    ] == "400.00"  # the float, not the commission
+    balance = await get_balance(harness, agent)
+    assert balance["balance"] == "400.00"  # the float, not the commission
     assert (await get_balance(harness, partner))["balance"] == "70.00"
     assert (await get_balance(harness, merchant))["balance"] == "49.50"
 

@@ -57,9 +57,8 @@ async def test_statement_file_can_be_downloaded_by_link_for_24_hours(
     assert lifetime == timedelta(hours=24)
     file = await fetch_statement(harness, response)
     assert file.status_code == 200
-    assert file.headers["Content-Type"].startswith(
-        {"csv": "text/csv", "pdf": "application/pdf"}[format]
-    )
+    expected = {"csv": "text/csv", "pdf": "application/pdf"}[format]
+    assert file.headers["Content-Type"].startswith(expected)
     period = response["period"]
     name = f"statement-{period['from']}-{period['to']}.{format}"
     assert file.headers["Content-Disposition"] == f'attachment; filename="{name}"'
@@ -347,9 +346,8 @@ def test_every_pdf_page_has_the_operator_column_headers_and_a_page_number(count:
 
 
 def test_pdf_rendering_is_deterministic() -> None:
-    assert pdf_file.render(build_statement(60), BRANDING) == pdf_file.render(
-        build_statement(60), BRANDING
-    )
+    expected = pdf_file.render(build_statement(60), BRANDING)
+    assert pdf_file.render(build_statement(60), BRANDING) == expected
 
 
 def test_west_african_letters_are_rendered_and_missing_glyphs_replaced() -> None:
@@ -369,9 +367,8 @@ def test_any_text_is_rendered_and_truncated_to_its_width(text: str, width: float
     truncated = truncate_to_width(text, REGULAR, 8, width)
     assert truncated == replace_missing_glyphs(text) or truncated.endswith("…")
     movement = build_statement(1).movements[0]._replace(memo=text, counterparty=text)
-    assert pdf_file.render(
-        build_statement(0, movements=[movement], holder_name=text or "x"), BRANDING
-    )
+    statement = build_statement(0, movements=[movement], holder_name=text or "x")
+    assert pdf_file.render(statement, BRANDING)
 
 
 @given(st.text(), st.sampled_from(["", "=", "+", "-", "@", "\t", "\r", "\n", '"', ","]))
@@ -404,8 +401,9 @@ async def test_concurrent_requests_cannot_exceed_the_file_limit_of_a_subscriber(
     requests = [harness.post(URL, json=body, auth=key) for _ in range(6)]
     responses = await asyncio.gather(*requests)
     assert sorted(response.status_code for response in responses) == [200] * 3 + [429] * 3
-    assert {
+    found = {
         response.headers["retry-after"] for response in responses if response.status_code == 429
-    } == {"600"}
+    }
+    assert found == {"600"}
     body = build_request(harness, other, format="csv")
     assert (await harness.post(URL, json=body, auth=key)).status_code == 200
