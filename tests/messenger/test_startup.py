@@ -135,7 +135,7 @@ def test_unsigned_flow_gets_432_and_mismatched_secret_key_is_rejected_at_startup
     result = run_command(public_tmp_path / "data", *command, **variables)
     assert result.returncode == 1
     expected = (
-        f"tapgate: TAPGATE_SECRET_KEY does not match the key of this database"
+        f"tapgate: TAPGATE_SECRET_KEY does not match this database's key"
         f" ({Vault('a' * 32).key_id})\n"
     )
     assert result.stderr == expected

@@ -47,8 +47,8 @@ async def run_periodically(
     """Run the work repeatedly until canceled, with a pause of `every` seconds between runs.
 
     Setting `wake` ends a pause early. Of consecutive failures, only the first is logged, and then
-    the recovery. A failure is logged with its error code or exception class only, because the text
-    of an exception may contain processed data.
+    the recovery. A failure is logged with its error code or exception class only, because exception
+    text may contain processed data.
     """
     failing = False
     while True:

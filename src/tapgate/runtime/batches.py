@@ -1,4 +1,4 @@
-"""Batching of items that are processed together."""
+"""Collects items into batches that are processed together."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Result of an asynchronous function, cached briefly."""
+"""Briefly cached result from an asynchronous function."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class CachedResult(Generic[T]):
-    """Calls a function at most once per `max_age` seconds, however many callers there are."""
+    """Calls a function at most once per `max_age` seconds, regardless of the number of callers."""
 
     def __init__(self, compute: Callable[[], Awaitable[T]], max_age: float) -> None:
         self._compute = compute

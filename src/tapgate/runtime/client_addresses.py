@@ -1,4 +1,4 @@
-"""Client addresses behind trusted proxies, and the keys of per-address limits."""
+"""Client addresses behind trusted proxies, and keys for per-address limits."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class ClientAddresses:
         )
 
     def is_trusted(self, address: str) -> bool:
-        """Return whether this is the address of a trusted proxy."""
+        """Return whether this is a trusted proxy's address."""
         return is_within(address, self._trusted_proxies)
 
     def _warn_untrusted_proxy(self, peer: str) -> None:
@@ -72,9 +72,9 @@ class ClientAddresses:
 
 @lru_cache(maxsize=4096)
 def get_address_key(address: str) -> str:
-    """Return the key of an address in per-address limits.
+    """Return an address's key for per-address limits.
 
-    The key is the /64 network of an IPv6 address. For IPv4, IPv4-mapped and NAT64 addresses, it is
+    The key is the /64 network for an IPv6 address. For IPv4, IPv4-mapped and NAT64 addresses, it is
     the address.
     """
     if ":" not in address:

@@ -1,4 +1,4 @@
-"""Result of an expensive query, cached in proportion to its cost."""
+"""Expensive query result, cached in proportion to its cost."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,8 +8,8 @@ from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
 
-#: A result is cached for at least this multiple of the time it took to compute, which bounds the
-#: fraction of time that the database spends on it.
+#: A result is cached for at least the time it took to compute multiplied by this factor, which
+#: bounds the fraction of time that the database spends on it.
 _COST_FACTOR: Final = 20
 
 

@@ -15,7 +15,7 @@ class FairLimit:
 
     Free slots go to the waiting groups in round-robin order. A group runs at most `slots_per_group`
     and queues at most `queue_per_group` callers. If the queue is full, a new caller displaces the
-    newest caller of the group with the longest queue, if that queue is longer than the new caller's
+    newest caller in the group with the longest queue, if that queue is longer than the new caller's
     own queue would become. Callers get 503 with Retry-After if they cannot be queued, are
     displaced, or wait longer than `timeout` seconds.
     """

@@ -12,7 +12,7 @@ LISTENER_FD_VARIABLE: Final = "TAPGATE_LISTENER_FD"
 LIFELINE_FD_VARIABLE: Final = "TAPGATE_LIFELINE_FD"
 READY_BYTE: Final = b"1"
 
-#: Path of the socket on which report workers listen. Unset if reports run in the gateway workers.
+#: Socket path on which report workers listen. Unset if reports run in the gateway workers.
 REPORT_SOCKET_VARIABLE: Final = "TAPGATE_REPORT_SOCKET"
 #: Set for a report worker, which runs the gateway's module.
 REPORT_WORKER_VARIABLE: Final = "TAPGATE_REPORT_WORKER"

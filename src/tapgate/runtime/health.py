@@ -1,4 +1,4 @@
-"""Health of a worker process: the cached checks behind `/ready` and `/health`."""
+"""Worker process health: the cached checks behind `/ready` and `/health`."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ from tapgate_client.schemas.health import (
     ReplicationMode,
 )
 
-#: A check result is reused for this long, however many requests ask for it.
+#: A check result is reused for this long, regardless of the number of requests.
 MAX_AGE_SECONDS: Final = 1.0
 _PROBE_TIMEOUT_SECONDS: Final = 2.0
 #: Enough for the node's files and some log lines.
@@ -34,7 +34,7 @@ _MESSAGES: Final = {
     NotReadyReason.DATABASE_UNAVAILABLE: "The database is unavailable.",
     NotReadyReason.DATABASE_READ_ONLY: "The database is read-only.",
     NotReadyReason.DISK_FULL: "The disk with the data folder is full.",
-    NotReadyReason.CLOCK_OFFSET: "The clock of this node is wrong.",
+    NotReadyReason.CLOCK_OFFSET: "This node's clock is wrong.",
     NotReadyReason.NO_SYNCHRONOUS_STANDBY: "No synchronous standby confirms commits.",
 }
 #: Reasons that do not mean that something is wrong.
@@ -44,7 +44,7 @@ Probe = Callable[[], Awaitable[ServerStatus]]
 
 
 class HealthStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of a check. `server` is None if the database did not respond."""
+    """Check result. `server` is None if the database did not respond."""
 
     problems: tuple[NotReadyReason, ...]
     server: ServerStatus | None
@@ -64,9 +64,9 @@ class HealthStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HealthMonitor:
-    """Checks of the database, the disk and the clock, at most one per second.
+    """Checks the database, the disk and the clock at most once per second.
 
-    `probe` reads the state of the database server.
+    `probe` reads the database server state.
     """
 
     def __init__(self, settings: Settings, probe: Probe) -> None:
@@ -75,18 +75,18 @@ class HealthMonitor:
         self._max_clock_offset = settings.max_clock_offset
         self._requires_sync_replication = settings.require_sync_replication
         self._status = CachedResult(self._check, MAX_AGE_SECONDS)
-        #: Offset from the database's clock of the clock that most nodes agree on.
+        #: Offset between the database clock and the clock that most nodes agree on.
         self.reference_offset = 0.0
         #: Set by the server when it begins to shut down.
         self.is_draining = False
 
     @property
     def latest(self) -> HealthStatus | None:
-        """The result of the latest check, or None before the first."""
+        """The latest check result, or None before the first."""
         return self._status.latest
 
     async def get_status(self) -> HealthStatus:
-        """Return the result of the latest check, or of a new one if it is too old."""
+        """Return the latest check result, or check again if it is too old."""
         return await self._status.get()
 
     async def get_readiness(self) -> Readiness:
@@ -141,6 +141,6 @@ def _is_disk_full(folder: Path) -> bool:
         status = os.statvfs(folder)
     except OSError:
         return True
-    # Some file systems report no count of inodes.
+    # Some file systems report no inode count.
     has_no_inodes = status.f_files > 0 and status.f_favail == 0
     return has_no_inodes or status.f_bavail * status.f_frsize < _MIN_FREE_BYTES

@@ -23,7 +23,7 @@ from tapgate_client.tls import get_tls_context
 MAX_RESPONSE_BYTES: Final = 1024
 _MAX_HEAD_BYTES: Final = 65_536
 _MAX_IDLE_PER_TARGET: Final = 10
-#: Shorter than the keep-alive timeouts of common servers, so that few requests meet a connection
+#: Shorter than common servers' keep-alive timeouts, so that few requests use a connection
 #: that the server is closing.
 _MAX_IDLE_SECONDS: Final = 4.0
 _SWITCHING_PROTOCOLS: Final = 101
@@ -39,7 +39,7 @@ class RemoteProtocolError(Exception):
 
 
 class ConnectionReset(RemoteProtocolError):  # noqa: N818 - logged under this name
-    """The server closed the connection before the first byte of the response."""
+    """The server closed the connection before the first response byte."""
 
 
 class Target(NamedTuple):
@@ -93,7 +93,7 @@ class Connection(asyncio.Protocol):
         return self._is_complete or self._is_closed or len(self.body) >= MAX_RESPONSE_BYTES
 
     async def send(self, request: bytes, *, timeout_seconds: float) -> int:
-        """Send a request and return the status of the response."""
+        """Send a request and return the response status."""
         if self._is_closed or self._transport is None:
             raise ConnectionReset
         self._received_bytes = self._status = 0
@@ -119,7 +119,7 @@ class Connection(asyncio.Protocol):
         if self._head is None or self._head.done():
             return
         loop = asyncio.get_running_loop()
-        if loop.time() < self._deadline:  # of a later request than the timer was set for
+        if loop.time() < self._deadline:  # belongs to a later request than the timer
             self._set_timer(loop)
         else:
             self.expire()
@@ -225,7 +225,7 @@ _PoolKey = tuple[bool, str, int, str]
 
 
 class ConnectionPool:
-    """Idle connections, and opening of new ones."""
+    """Keeps idle connections and opens new ones."""
 
     def __init__(self, ssl_context: ssl.SSLContext | None = None) -> None:
         self._ssl_context = ssl_context

@@ -18,12 +18,12 @@ J = TypeVar("J")
 
 #: A window grows if half of it is processed within this time.
 _TARGET_SECONDS: Final = 0.5
-#: The window of a destination without jobs is kept for this time.
+#: A destination's window is kept for this time while it has no jobs.
 _IDLE_SECONDS: Final = 60.0
 
 
 class _Lane(Generic[J]):
-    """Jobs of one destination."""
+    """One destination's jobs."""
 
     def __init__(self, window: int) -> None:
         self.waiting: deque[J] = deque()
@@ -84,7 +84,7 @@ class JobRunner(Generic[K, J]):
         return {key: lane.window - lane.claimed for key, lane in self._lanes.items()}
 
     def add(self, destination: K, jobs: list[J]) -> None:
-        """Start or enqueue the jobs of one claim."""
+        """Start or enqueue the jobs from one claim."""
         lane = self._lanes.get(destination)
         if lane is None:
             lane = self._lanes[destination] = _Lane(self._min_window)
@@ -94,7 +94,7 @@ class JobRunner(Generic[K, J]):
         self._start_tasks(destination, lane)
 
     def take_waiting(self, is_expired: Callable[[J], bool] = lambda _: True) -> Iterator[J]:
-        """Remove and yield the jobs that have not started, or those of them that are expired."""
+        """Remove and yield the jobs that have not started, or only the expired ones."""
         for lane in self._lanes.values():
             while lane.waiting and is_expired(lane.waiting[0]):
                 lane.window = self._min_window
@@ -134,7 +134,7 @@ class JobRunner(Generic[K, J]):
             self._starved.pop(destination, None)
 
     async def _run_lane(self, lane: _Lane[J], job: J) -> None:
-        """Run a job and then waiting jobs of its destination, one at a time.
+        """Run a job and then its destination's waiting jobs, one at a time.
 
         Return early if another destination is starved.
         """

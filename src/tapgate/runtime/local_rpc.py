@@ -1,6 +1,6 @@
-"""Requests from one process of a node to another, over a Unix socket.
+"""Requests between a node's processes, over a Unix socket.
 
-A frame is the length of a msgpack message and the message. The accepting process greets with an
+A frame is a msgpack message after its length. The accepting process greets with an
 empty frame: the kernel also accepts connections for a process that hangs or restarts.
 """
 

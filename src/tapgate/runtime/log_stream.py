@@ -1,6 +1,6 @@
-"""Log output that blocks the event loop only briefly if the reader of the pipe stalls.
+"""Log output that blocks the event loop only briefly if the pipe's reader stalls.
 
-The lines of one event loop iteration are written together. If the pipe is full, or does not drain
+All lines from one event loop iteration are written together. If the pipe is full, or does not drain
 within `_CHUNK_TIMEOUT_MS`, the remaining lines are dropped and counted. The next write starts with
 the number of dropped lines. Lines written after the reader has exited are not counted.
 

@@ -9,7 +9,7 @@ import msgspec
 
 from tapgate.core.settings.logs import LogFormat
 
-_COLORS: Final = {2: "32", 3: "36", 4: "33", 5: "31"}  # by the first digit of the status
+_COLORS: Final = {2: "32", 3: "36", 4: "33", 5: "31"}  # by the first status digit
 _LEVEL_COLORS: Final = {"warning": "33", "error": "31"}
 _STDERR: Final = 2
 _HIDDEN_FIELDS: Final = frozenset({"event", "level", "time", "failure"})
@@ -28,7 +28,7 @@ def render_request(method: str, endpoint: str, status: int, ms: float, request_i
 
 
 def render_event(event: Mapping[str, Any]) -> bytes:
-    """Render an event, with the frames of a failure on lines of their own."""
+    """Render an event, with each stack frame on a separate line."""
     level = str(event.get("level", "info"))
     fields = [
         f"{name}={_format(value)}" for name, value in event.items() if name not in _HIDDEN_FIELDS

@@ -21,7 +21,7 @@ import structlog
 from tapgate.runtime import log_text
 from tapgate.runtime.log_stream import LogStream
 
-#: End of the log name of a site's scripts, styles and fonts.
+#: Log name suffix for a site's scripts, styles and fonts.
 ASSETS_SUFFIX: Final = "/assets"
 
 #: Load balancers request these every second. Successful checks would hide all other lines.
@@ -39,7 +39,7 @@ _is_text = False
 
 
 class RequestLogLine(msgspec.Struct, tag_field="event", tag="request", kw_only=True):
-    """Log line of one request.
+    """Log line for one request.
 
     It has fixed fields and bypasses structlog, which would cost more than the rest of the pipeline.
     """
@@ -61,7 +61,7 @@ class Stream(Protocol):
 
 
 def configure(stream: Stream | None = None, *, log_format: str = "json") -> None:
-    """Send all log lines of this process to a stream. Default: JSON to standard error."""
+    """Send this process's log lines to a stream. Default: JSON to standard error."""
     global _stream, _is_text  # noqa: PLW0603 - like structlog's own configuration, one per process
     _stream = stream or LogStream(_STDERR)
     _is_text = log_text.is_text(log_format)
@@ -126,7 +126,7 @@ def _format_second(seconds: int) -> str:
 
 
 def describe_exception(error: BaseException) -> dict[str, Any]:
-    """Return the types and stack frames of an exception and its causes, root cause first."""
+    """Return types and stack frames for an exception and its causes, root cause first."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in chain:
@@ -152,10 +152,10 @@ class _StructlogHandler(logging.Handler):
 
 
 def _get_message(record: logging.LogRecord) -> str:
-    """Return the unformatted message of a record.
+    """Return a record's unformatted message.
 
-    asyncio formats values into its messages: the context of a failure after the first line, and a
-    callback with its arguments after the word "callback". Both are removed.
+    asyncio formats values into its messages: failure context after the first line, and a callback
+    with its arguments after the word "callback". Both are removed.
     """
     if record.name == "asyncio":
         return _CALLBACK_PATTERN.sub(r"\1", str(record.msg).partition("\n")[0])

@@ -1,4 +1,4 @@
-"""Memory-mapped files with numbers shared by the processes of one node."""
+"""Memory-mapped files with numbers that a node's processes share."""
 
 import mmap
 import os
@@ -35,7 +35,7 @@ def get_shared_folder(data_dir: Path) -> Path:
 
 
 def get_socket_path(data_dir: Path, name: str) -> Path:
-    """Return the path of a Unix socket that the processes of a node share.
+    """Return the path for a Unix socket that a node's processes share.
 
     It is in the shared folder, unless the path would be too long for the operating system.
     """
@@ -67,11 +67,11 @@ def allocate(file: int, size: int) -> None:
 
 
 class WorkerFile:
-    """Memory-mapped numbers that one worker writes and every worker of the node reads.
+    """Memory-mapped numbers that one worker writes and all workers on the node read.
 
     The worker locks the file while it runs, so a write needs no further lock and no system call. A
-    new worker takes over the file of a dead worker, so the number of files does not grow with
-    restarts. The first number in the file identifies the layout of the others.
+    new worker takes over a dead worker's file, so the number of files does not grow with restarts.
+    The first number in the file identifies the layout of the others.
     """
 
     def __init__(self, folder: Path, layout: float, numbers: int) -> None:
@@ -82,11 +82,11 @@ class WorkerFile:
         self._lock = self._claim()
         self._map = mmap.mmap(self._lock.fileno(), self._size)
         self._cells = memoryview(self._map).cast("d")
-        #: The numbers of this worker, without the layout.
+        #: This worker's numbers, without the layout.
         self.values = self._cells[1:]
 
     def read_all(self) -> Iterator[Sequence[float]]:
-        """Yield the numbers of each file with the same layout, including files of dead workers."""
+        """Yield the numbers of each file with the same layout, including dead workers' files."""
         for path in self._folder.glob("*.counts"):
             cells = self._read_file(path)
             if cells is not None:

@@ -1,4 +1,4 @@
-"""Table of numbers in a memory-mapped file, shared by all processes of a node."""
+"""Table of numbers in a memory-mapped file, shared by all processes on a node."""
 
 import fcntl
 import hashlib
@@ -13,10 +13,10 @@ _CELL_BYTES = 8
 
 
 class NodeTable:
-    """Set-associative table of fixed size: a key may occupy any place of one small set.
+    """Set-associative table of fixed size: a key may occupy any place in one small set.
 
-    One byte of the file serves as the lock of a set. The kernel releases the lock when its holder
-    dies. Every write is eight bytes, so a killed process leaves no half-written number.
+    One byte in the file serves as a set's lock. The kernel releases the lock when its holder dies.
+    Every write is eight bytes, so a killed process leaves no half-written number.
     """
 
     _SET_COUNT = 8192
@@ -42,7 +42,7 @@ class NodeTable:
         fcntl.lockf(self._file, fcntl.LOCK_UN, 1, set_start)
 
     def _compute_location(self, key: str) -> tuple[int, int]:
-        """Return the tag of a key and the index of the first cell of its set."""
+        """Return a key's tag and the index of its set's first cell."""
         digest = hashlib.blake2b(key.encode(), digest_size=16).digest()
         set_index = int.from_bytes(digest[8:]) % self._SET_COUNT
         return int.from_bytes(digest[:8], signed=True) or 1, set_index * self._cells_per_set

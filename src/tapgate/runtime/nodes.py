@@ -40,7 +40,7 @@ _log = structlog.get_logger()
 _HEARTBEAT_SECONDS: Final = 5.0
 _OFFLINE_AFTER: Final = timedelta(seconds=30)
 _REMOVED_AFTER: Final = timedelta(hours=1)
-#: Of the workers of a node, the first one reports.
+#: Only a node's first worker reports.
 _MIN_HEARTBEAT_AGE: Final = timedelta(seconds=_HEARTBEAT_SECONDS - 1)
 
 #: A heartbeat must not wait for a synchronous standby.
@@ -108,15 +108,15 @@ class NodeRegistry:
         self._port = settings.port if role is NodeRole.GATEWAY else settings.messenger_port
         self._newest_migration = get_newest_number()
         self._reported_differences: list[str] = []
-        #: Online nodes at the time of the last heartbeat.
+        #: Online nodes at the last heartbeat.
         self.online_nodes: list[Node] = []
 
     async def join(self) -> list[str]:
         """Register the node before its workers start; return warnings for the operator.
 
-        Raise SettingsError if a critical setting differs on another online node, and
-        StoreError if a contract migration was applied since the start of this node that it cannot
-        run with. The lock serializes joins, so that the second of two nodes sees the first.
+        Raise SettingsError if a critical setting differs on another online node, and StoreError if
+        a contract migration that this node cannot run with was applied since its start. The lock
+        serializes joins, so that the second of two nodes sees the first.
         """
         async with self._database.transaction() as tx:
             await tx.execute(_COMMIT_LOCALLY_SQL)
@@ -183,7 +183,7 @@ class NodeRegistry:
         )
 
     def _is_predecessor(self, node: Node) -> bool:
-        """Return whether an entry is of an earlier run of this node, which was killed."""
+        """Return whether an entry is from an earlier run of this node that was killed."""
         return (node.host, node.port, node.role) == (self._host, self._port, self._role)
 
     def _compare(self, node: Node) -> list[str]:
@@ -234,7 +234,7 @@ async def list_nodes(connection: asyncpg.Connection | Database) -> list[Node]:
 
 
 def compute_reference_offset(nodes: Sequence[Node]) -> float:
-    """Return the median offset of the clocks of all hosts and of the database.
+    """Return the median clock offset over all hosts and the database.
 
     If most hosts agree with each other and not with the database, its clock is the wrong one, and
     no node must stop for that reason. If two clocks disagree, the database's is right.

@@ -1,4 +1,4 @@
-"""Open file limit of a process, and the number of connections it allows."""
+"""A process's open file limit, and the number of connections it allows."""
 
 import contextlib
 import resource

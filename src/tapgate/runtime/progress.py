@@ -1,4 +1,4 @@
-"""Progress of a long command, for output that is not a terminal."""
+"""Progress reports for long commands whose output is not a terminal."""
 
 import contextlib
 import time

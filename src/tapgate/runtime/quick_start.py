@@ -1,4 +1,4 @@
-"""Quick start of a process: `python -m tapgate.runtime.quick_start MODULE` runs a service's module.
+"""Quick process start: `python -m tapgate.runtime.quick_start MODULE` runs a service's module.
 
 Imports take most of the time that a process needs to start.
 """

@@ -1,8 +1,8 @@
-"""Retention: after which time rows are deleted, and the job that deletes them.
+"""Retention periods, and the job that deletes expired rows.
 
 A process declares the tables it deletes rows from as a list of `Retention`. Every process runs the
-job. Each batch is a short database transaction of its own and skips locked rows, so it neither
-blocks requests nor other processes that delete rows at the same time.
+job. Each batch is a separate, short database transaction and skips locked rows, so it neither
+blocks requests nor other processes that delete rows concurrently.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,9 +15,9 @@ from tapgate.runtime.store.database import Database
 from tapgate_client.clock import Clock
 
 INTERVAL_SECONDS: Final = 600
-#: Runs of the job until it reads a table without an index on the age again.
+#: Job runs until a table without an index on its age column is read again.
 _RUNS_PER_SCAN: Final = 6
-#: Pages that one statement reads of a table without an index on the age, about 40,000 keys.
+#: Pages per statement in a table without an index on its age column, about 40,000 keys.
 SCANNED_PAGES: Final = 512
 
 
@@ -51,7 +51,7 @@ class Retention(NamedTuple):
     erase: tuple[str, ...] = ()
     #: Query for the `ctid` of up to `{limit}` rows, if the index does not begin with `age`.
     select: str | None = None
-    #: Whether the table is read in ranges of pages, because it has no index on `age`.
+    #: Whether the table is read in page ranges, because it has no index on `age`.
     is_scanned: bool = False
 
     def compute_cutoff(self, now: datetime, settings: Settings) -> object | None:
@@ -73,7 +73,7 @@ class Retention(NamedTuple):
         return self._count_rows(f"ctid = ANY (ARRAY({select.format(limit=self.batch_size)}))")
 
     def build_scan_sql(self, first_page: int) -> str:
-        """Return a statement that deletes the old rows of a range of pages."""
+        """Return a statement that deletes old rows in a page range."""
         return self._count_rows(
             f"""ctid >= '({first_page},0)' AND ctid < '({first_page + SCANNED_PAGES},0)'
                 AND {self.age} < $1 AND {self.condition}"""
@@ -90,7 +90,7 @@ class Retention(NamedTuple):
 
 
 class RetentionJob:
-    """Deletes the rows of one process's declarations."""
+    """Deletes rows according to one process's declarations."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class RetentionJob:
                 await self.apply(declaration)
 
     async def apply(self, declaration: Retention) -> int:
-        """Delete the old rows of one declaration and return their number."""
+        """Delete one declaration's old rows and return their number."""
         cutoff = declaration.compute_cutoff(self._clock(), self._settings)
         if cutoff is None:
             return 0

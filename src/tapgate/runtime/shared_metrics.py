@@ -1,8 +1,8 @@
-"""Counters, gauges and histograms that the worker processes of a node share.
+"""Counters, gauges and histograms that a node's worker processes share.
 
-Each worker keeps its numbers in its own file. A replacement worker takes over the file of a dead
-worker, so counters decrease only when the layout of the file changes, such as in an upgrade. Gauges
-of a worker that has stopped updating them are ignored.
+Each worker keeps its numbers in its own file. A replacement worker takes over a dead worker's file,
+so counters decrease only when the file layout changes, such as in an upgrade. If a worker has
+stopped updating its gauges, they are ignored.
 
 An installation has thousands of time series. Everything but their values is therefore rendered only
 once, which makes a scrape twenty times cheaper than with `prometheus_client`.
@@ -25,10 +25,10 @@ from tapgate.runtime.node_files import WorkerFile
 
 #: A worker updates its gauges more often than this.
 _MAX_GAUGE_AGE_SECONDS: Final = 10.0
-#: The first cell of a file is the time at which the worker last updated its gauges.
+#: A file's first cell is the time at which the worker last updated its gauges.
 _HEADER_CELLS: Final = 1
 
-#: Label values of each time series of a family.
+#: Label values for each time series in a family.
 Series = Sequence[tuple[str, ...]]
 
 
@@ -72,12 +72,12 @@ class Family(ABC):
         return "\n".join([self.name, *map("\t".join, self._series), *self._variants])
 
     def render(self, cells: Sequence[float]) -> RenderedFamily:
-        """Render the family, given the sum of the cells of all workers."""
+        """Render the family, given all workers' cells, summed."""
         return RenderedFamily("".join([self._head, *self._render_samples(cells)]))
 
     @abstractmethod
     def _render_samples(self, cells: Sequence[float]) -> Iterator[str]:
-        """Yield the lines of the samples."""
+        """Yield the sample lines."""
 
     @cached_property
     def _head(self) -> str:
@@ -90,7 +90,7 @@ class Family(ABC):
 
     @cached_property
     def _prefixes(self) -> Sequence[str]:
-        """The name and labels of each time series."""
+        """Each time series's name and labels."""
         return [_render_prefix(self._sample_name, self._labels, values) for values in self._all()]
 
     def _all(self) -> Series:
@@ -170,7 +170,7 @@ class Histogram(Family):
 
     @cached_property
     def _series_prefixes(self) -> Sequence[Sequence[str]]:
-        """The name and labels of the buckets, the count and the sum of each series."""
+        """Names and labels of each series's buckets, count and sum."""
         bounds, labels = [*map(str, self._bounds), "+Inf"], [*self._labels, "le"]
         return [
             [
@@ -199,7 +199,7 @@ def _escape(value: str) -> str:
 
 
 class SharedMetrics:
-    """Prometheus collector of metric families whose numbers the workers keep in a folder."""
+    """Prometheus collector for metric families whose numbers the workers keep in a folder."""
 
     def __init__(self, folder: Path, families: Sequence[Family]) -> None:
         self._families = families

@@ -46,7 +46,7 @@ async def test_old_key_can_be_removed_after_discarding(open_gateway: OpenGateway
         assert repeated == (0, f"Moved 0 sealed values to the newest key.\n{done[1]}")
         status, error = await run_rekey(harness, BEFORE, "--check")
         assert status == 1
-        assert "does not match the key of this database" in error
+        assert "does not match this database's key" in error
 
 
 async def test_killed_run_is_continued(open_gateway: OpenGateway) -> None:

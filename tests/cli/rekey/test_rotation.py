@@ -138,7 +138,7 @@ async def test_everything_works_before_during_and_after_a_rotation(
         await data.use(after)
         assert await data.use_pin(after) == 200
         assert not await data.use_recovery_code(after)
-    with pytest.raises(SettingsError, match="does not match the key of this database"):
+    with pytest.raises(SettingsError, match="does not match this database's key"):
         async with open_gateway(BEFORE):
             pass
 

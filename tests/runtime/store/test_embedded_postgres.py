@@ -198,7 +198,7 @@ def test_socket_folder_accessible_to_other_users_is_rejected(
     name = server.url.rpartition("/")[2]
     (public_tmp_path / name).mkdir(mode=0o777)
     (public_tmp_path / name).chmod(0o777)
-    with pytest.raises(StoreError, match="is not a private folder of the PostgreSQL user"):
+    with pytest.raises(StoreError, match="is not private to the PostgreSQL user"):
         server.start()
 
 

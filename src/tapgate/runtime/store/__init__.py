@@ -6,4 +6,4 @@ class StoreError(Exception):
 
 
 class FolderInUseError(StoreError):
-    """Another process runs the embedded PostgreSQL of this data folder."""
+    """Another process runs embedded PostgreSQL on this data folder."""

@@ -1,8 +1,8 @@
-"""Files of archived months: CSV as written by PostgreSQL, compressed and sealed, with a manifest.
+"""Archived month files: CSV as written by PostgreSQL, compressed and sealed, with a manifest.
 
-The files of March 2026 are `transactions_2026_03.csv.gz.sealed`, `entries_2026_03.csv.gz.sealed`
+The files for March 2026 are `transactions_2026_03.csv.gz.sealed`, `entries_2026_03.csv.gz.sealed`
 and the manifest `2026_03.json`. The manifest is written last and has the rows, columns and SHA-256
-digests of both files. Files of the first format are not sealed and end in `.csv.gz`.
+digests of both files. Files in the first format are not sealed and end in `.csv.gz`.
 """
 
 import gzip
@@ -30,11 +30,11 @@ _SELECT_COLUMNS: Final = """
 _SELECT_CHECKS: Final = """
     SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint
     WHERE conrelid = {} AND contype = 'c'"""
-#: A month may be hundreds of gigabytes. Replaces the timeout of the connection.
+#: A month may be hundreds of gigabytes. Replaces the connection timeout.
 _COPY_TIMEOUT_SECONDS: Final = 7 * 86_400.0
 _NO_SERVER_LIMIT: Final = "SET LOCAL statement_timeout = 0"
 
-#: Receives the name of a file and the number of bytes written before compression.
+#: Receives a file name and the number of bytes written before compression.
 ProgressCallback = Callable[[str, int], None]
 
 
@@ -65,7 +65,7 @@ async def export_tables(
     tables: Mapping[str, str],
     report: ProgressCallback,
 ) -> ArchiveManifest:
-    """Write the tables (name to order) of a month and its manifest, and return the manifest."""
+    """Write a month's tables (name to order) and manifest, and return the manifest."""
     _create_folder(folder)
     await connection.execute(COPY_SETTINGS)
     files = {}
@@ -122,14 +122,14 @@ def compute_sha256(path: Path) -> str:
 
 
 def read_manifest(folder: Path, month: str, digests: Mapping[str, str]) -> ArchiveManifest:
-    """Return the manifest of a month after comparing its files with their recorded digests."""
+    """Return a month's manifest after comparing its files with their recorded digests."""
     path = folder / f"{month}.json"
     try:
         manifest = msgspec.json.decode(path.read_bytes(), type=ArchiveManifest)
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
     except msgspec.MsgspecError as error:
-        raise StoreError(f"{path} is not the manifest of a month: {error}") from None
+        raise StoreError(f"{path} is not a month's manifest: {error}") from None
     if manifest.files.keys() != digests.keys():
         raise StoreError(f"{path} was changed: it does not name the files of {month}")
     for name, digest in digests.items():
@@ -139,7 +139,7 @@ def read_manifest(folder: Path, month: str, digests: Mapping[str, str]) -> Archi
 
 
 async def has_tables(connection: Any, month: str) -> bool:
-    """Return whether the archive still has all tables of a month."""
+    """Return whether the archive still has all of a month's tables."""
     names = [f"archive.{table.name}_{month}" for table in TABLES]
     return bool(
         await connection.fetchval(
@@ -151,7 +151,7 @@ async def has_tables(connection: Any, month: str) -> bool:
 async def has_table(connection: Any, table: PartitionedTable, name: str) -> bool:
     """Return whether the archive has a table that can be a partition of `table`.
 
-    Migrations do not change the tables of the archive.
+    Migrations do not change archive tables.
     """
     columns, checks = [
         await connection.fetch(
@@ -170,12 +170,12 @@ async def has_table(connection: Any, table: PartitionedTable, name: str) -> bool
 
 
 def find_file_name(manifest: ArchiveManifest, table: str) -> str:
-    """Return the name of a table's file, which depends on the release that wrote it."""
+    """Return a table's file name, which depends on the release that wrote it."""
     return next(name for name in manifest.files if name.partition(".")[0] == table)
 
 
 def read_rows(path: Path, vault: Vault) -> Iterator[bytes]:
-    """Yield the CSV of a file, sealed or of the first format, in pieces of bounded size.
+    """Yield a file's CSV, sealed or in the first format, in pieces of bounded size.
 
     A sealed file is read twice, first to authenticate all of it.
     """
@@ -209,7 +209,7 @@ def _decompress(chunks: Iterator[bytes]) -> Iterator[bytes]:
 async def load_table(
     connection: Any, vault: Vault, path: Path, name: str, record: FileRecord
 ) -> None:
-    """Load a file into an empty table of the archive, in the caller's database transaction."""
+    """Load a file into an empty archive table, in the caller's database transaction."""
 
     async def read() -> AsyncIterator[bytes]:
         for data in read_rows(path, vault):

@@ -1,4 +1,4 @@
-"""Online backup of a database, read in a single snapshot.
+"""Online database backup, read in a single snapshot.
 
 The manifest is computed in the same snapshot as the rows, so a restore can be verified against it.
 """
@@ -32,24 +32,24 @@ CONTROL_TOTALS = {
 }
 NO_VALUE = "none"
 
-#: Use fixed value formats, and fail instead of omitting rows under row security, whatever the
-#: defaults of the role or database.
+#: Use fixed value formats, and fail instead of omitting rows under row security, whatever the role
+#: or database defaults.
 COPY_SETTINGS = """
     SET datestyle = 'ISO';
     SET intervalstyle = 'postgres';
     SET extra_float_digits = 3;
     SET row_security = off"""
 
-#: Receives the number of bytes written so far and the name of the current table.
+#: Receives the number of bytes written so far and the current table name.
 ProgressCallback = Callable[[int, str], None]
 
 
 async def create_backup(
     url: str, file: BinaryIO, vault: Vault, report: ProgressCallback
 ) -> tuple[Manifest, int]:
-    """Write a backup of the gateway's and messenger's schemas, sealed with the secret key.
+    """Back up the gateway and messenger schemas, sealed with the secret key.
 
-    Return the manifest and the size of the backup in bytes.
+    Return the manifest and the backup size in bytes.
     """
     try:
         async with _open_snapshot(url) as connection:
@@ -59,8 +59,8 @@ async def create_backup(
             if manifest.secret_fingerprint not in (None, *vault.key_names):
                 raise StoreError(
                     f"the database uses secret key {manifest.secret_fingerprint}, but the"
-                    f" configured key is {vault.describe_keys()}. Set TAPGATE_SECRET_KEY to the key"
-                    " of the installation"
+                    f" configured key is {vault.describe_keys()}. Set TAPGATE_SECRET_KEY to the"
+                    " installation's key"
                 )
             writer = BackupWriter(file, vault)
             writer.write_manifest(manifest)
@@ -73,7 +73,7 @@ async def create_backup(
 
 
 async def _require_exported(connection: asyncpg.Connection, schema: Schema) -> None:
-    """Refuse a backup without the rows of a month that are in tables of the archive only."""
+    """Refuse a backup without a month's rows if they are only in archive tables."""
     if "archived_months" not in schema.tables:
         return
     month = await connection.fetchval(
@@ -116,8 +116,8 @@ async def _open_snapshot(url: str) -> AsyncIterator[asyncpg.Connection]:
         )
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             if has_ledger:
-                # Before the snapshot: the partition of a month that is archived after it would
-                # disappear from it, but the sums of the month would not be in it yet.
+                # Before the snapshot: if a month is archived after it, its partition would
+                # disappear from the snapshot, but the month's sums would not be in it yet.
                 await connection.execute(
                     "LOCK TABLE ONLY entries, ONLY transactions IN ACCESS SHARE MODE"
                 )

@@ -1,6 +1,6 @@
-"""Backup file format: the manifest, followed by the rows of every table in COPY format.
+"""Backup file format: the manifest, followed by each table's rows in COPY format.
 
-A sealed file contains a compressed stream of records. A record is a four-byte length followed by
+A sealed file contains a compressed record stream. A record is a four-byte length followed by
 that many bytes. The first record is the manifest. Each table is a record with its name and columns,
 then records of COPY data, then an empty record.
 """
@@ -27,15 +27,15 @@ _ROWS_RECORD_BYTES = 1 << 18
 #: Higher levels take CPU time from payments and barely shrink the file.
 _COMPRESSION_LEVEL = 1
 
-#: Receives the percentage of the file that has been read.
+#: Receives the percentage read so far.
 ProgressCallback = Callable[[int], None]
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """Description of a backup, used to verify a restore.
+    """Backup description, used to verify a restore.
 
     Tables in the gateway's schema have their plain name, because that schema may have a
-    different name in the target database. Tables of the messenger are named `messenger.name`.
+    different name in the target database. Messenger tables are named `messenger.name`.
     """
 
     tapgate: str
@@ -49,12 +49,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     secret_fingerprint: str | None
     #: Table to number of rows.
     tables: dict[str, int]
-    #: Label of a control total, such as the sum of all balances, to its value.
+    #: Control total label, such as the sum of all balances, to its value.
     figures: dict[str, str]
     #: Sequence to its last value and whether that value has been used (`is_called`).
     sequences: dict[str, tuple[int, bool]] = {}
     #: ID with which the ledger's first month begins. Older IDs are in the first partition. None if
-    #: the ledger has no months yet, and in backups of Tapgate 1.x.
+    #: the ledger has no months yet, and in backups from Tapgate 1.x.
     first_month_id: int | None = None
     format: int = FORMAT_VERSION
 
@@ -91,7 +91,7 @@ class BackupWriter:
         self._write_record(msgspec.json.encode(TableHeader(table, columns)))
 
     def write_rows(self, data: bytes) -> None:
-        """Append COPY data, which may end in the middle of a row."""
+        """Append COPY data, which may end in mid-row."""
         self._rows += data
         while len(self._rows) >= _ROWS_RECORD_BYTES:
             self._write_record(bytes(self._rows[:_ROWS_RECORD_BYTES]))
@@ -130,7 +130,7 @@ class BackupReader:
 
     @property
     def percent(self) -> int:
-        """Percentage of the file that has been read."""
+        """Percentage read so far."""
         return 100 * self._file.tell() // self._size
 
     async def iter_tables(self) -> AsyncGenerator[TableRows, None]:
@@ -220,7 +220,7 @@ def open_new_file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
             Path(temporary_name).unlink(missing_ok=True)
     except OSError as error:
         if error.errno is None or isinstance(error, ConnectionError):
-            raise  # of the connection whose rows are written, not of the file
+            raise  # from the connection whose rows are written, not from the file
         raise StoreError(f"{path} cannot be written: {error.strerror}") from error
 
 

@@ -1,7 +1,7 @@
-"""Choice of the server that a backup is read from.
+"""Chooses the server that a backup is read from.
 
 A backup reads one snapshot. On the primary it makes payments to busy merchants more expensive, the
-longer it takes, because PostgreSQL cannot remove old versions of rows. A standby has no payments.
+longer it takes, because PostgreSQL cannot remove old row versions. A standby has no payments.
 """
 
 from typing import Final, NamedTuple
@@ -10,7 +10,7 @@ from tapgate.core.settings import Settings
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.replica import Replica
 
-#: A dump of a larger database takes minutes.
+#: A larger database takes minutes to dump.
 LARGE_DATABASE_BYTES: Final = 10_000_000_000
 
 

@@ -14,7 +14,7 @@ class Query(NamedTuple):
 
 
 async def fetch_together(tx: Any, queries: Sequence[Query | None]) -> list[list[tuple[Any, ...]]]:
-    """Return the rows of each query, and no rows for None."""
+    """Return each query's rows, and no rows for None."""
     results: list[list[tuple[Any, ...]]] = [[] for _ in queries]
     requested = [(number, query) for number, query in enumerate(queries) if query is not None]
     if requested:

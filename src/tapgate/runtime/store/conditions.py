@@ -1,4 +1,4 @@
-"""Builder for the WHERE clause of a list query, with bound parameters.
+"""Builds a list query's WHERE clause, with bound parameters.
 
 Filters that are not set are omitted instead of being written as `$1 IS NULL OR ...`, which cannot
 use an index.
@@ -46,20 +46,20 @@ class Conditions:
         self.where(f"{column} = {{}}", None if public_id is None else ids.decode(prefix, public_id))
 
     def where_assignee(self, column: str, assignee: str | None) -> None:
-        """Require the ID of an admin, or no admin if it is `none`, unless the filter is None."""
+        """Require an admin ID, or no admin if it is `none`, unless the filter is None."""
         if assignee == UNASSIGNED:
             self.add(f"{column} IS NULL")
         else:
             self.where_id(column, ids.ADMIN, assignee)
 
     def where_word(self, column: str, word: str | None) -> None:
-        """Require that a column equals a word of a fixed set, unless the word is None.
+        """Require that a column equals a word from a fixed set, unless the word is None.
 
         The word is inlined in the statement. PostgreSQL then plans for the frequency of that word
         and can use a partial index for it, even with a cached plan.
         """
         if word is not None:
-            assert _WORD.fullmatch(word), "not a word of a fixed set"
+            assert _WORD.fullmatch(word), "not a word from a fixed set"
             self.add(f"{column} = '{word}'")
 
     def add_unselective(self, condition: str) -> None:
@@ -81,7 +81,7 @@ class Conditions:
         fold: str = "lower",
         spellings: Callable[[str], Iterable[str]] = lambda word: (word,),
     ) -> None:
-        """Require that the ID equals the text, or that each word of the text occurs in the column.
+        """Require that the ID equals the text, or that each word in the text occurs in the column.
 
         The ID is compared if `id_column` is given and the text is an ID with `prefix`. A word
         occurs if any of its `spellings` does. `fold` is the SQL function that normalizes case. A
@@ -134,7 +134,7 @@ class Conditions:
 
 
 class PageConditions(Conditions):
-    """Conditions of a list query that returns one page, newest first unless ordered otherwise."""
+    """Conditions for a list query that returns one page, newest first unless ordered otherwise."""
 
     def __init__(
         self, query: PageQuery, id_column: str = "id", *, order: str | None = None
@@ -146,14 +146,14 @@ class PageConditions(Conditions):
         self._add_position(query)
 
     def _add_position(self, query: PageQuery) -> None:
-        """Exclude the rows of earlier pages."""
+        """Exclude rows on earlier pages."""
         if self._is_ascending:
             self.where(f"{self._id_column} > {{}}", query.after_id)
         else:
             self.where(f"{self._id_column} < {{}}", query.before_id)
 
     async def fetch(self, database: Database, select: str) -> list[asyncpg.Record]:
-        """Return the rows of the page, plus one row if there are more."""
+        """Return the page's rows, plus one row if there are more."""
         return await database.fetch(
             f"{select} WHERE {self} ORDER BY {self._order} LIMIT {self.bind(self._limit + 1)}",
             *self.values,
@@ -161,10 +161,10 @@ class PageConditions(Conditions):
 
 
 class NameConditions(PageConditions):
-    """Conditions of a list in the order of names, compared byte by byte.
+    """Conditions for a list in name order, compared byte by byte.
 
-    `last_name` is the name of the last row of the previous page. It is not part of the cursor,
-    which would put personal data into URLs.
+    `last_name` is the name in the previous page's last row. It is not part of the cursor, which
+    would put personal data into URLs.
     """
 
     def __init__(self, query: PageQuery, id_column: str, name: str, last_name: str | None) -> None:
@@ -189,9 +189,9 @@ async def start_name_page(
     source: str,
     visible: Conditions,
 ) -> NameConditions:
-    """Return the conditions of a page in the order of names.
+    """Return the conditions for a page in name order.
 
-    `name` is an SQL expression of the tables in `source`. The last row of the previous page must
+    `name` is an SQL expression over the tables in `source`. The last row on the previous page must
     still be `visible`, because its position would reveal the name.
     """
     last_name = None

@@ -44,7 +44,7 @@ _NOT_SESSION_MODE = (
 
 #: PostgreSQL's built-in types have the same IDs, below this one, on every server.
 _MAX_STABLE_TYPE_ID: Final = 10_000
-#: Definitions of the built-in types that a connection of this process has looked up, by type ID.
+#: Built-in type definitions that this process's connections have looked up, by type ID.
 _builtin_types: dict[int, list[Any]] = {}
 _NAMED_STATEMENT: Final = SimpleNamespace(name="not executed")
 
@@ -102,9 +102,9 @@ async def open_connection(
     defaults: Mapping[str, str] | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> asyncpg.Connection:
-    """Connect to an available host of the URL; if it has several, to one that accepts writes.
+    """Connect to an available host in the URL; if it has several, to one that accepts writes.
 
-    The settings of the URL override `defaults`, and `settings` override both, except for the
+    Settings in the URL override `defaults`, and `settings` override both, except for the
     application name. Raise StoreError if a pooler does not run in session mode.
     """
     target = parse_url(url)
@@ -139,7 +139,7 @@ async def _connect(
     attributes = target.target_session_attrs or default
     if attributes != "prefer-standby":
         return await _connect_with(attributes, target, seconds, command_timeout)
-    try:  # in half of the time, because silent standbys must not prevent the use of the primary
+    try:  # in half of the time, because silent standbys must not prevent use of the primary
         return await _connect_with("standby", target, seconds / 2, command_timeout)
     except FAILOVER_ERRORS:
         return await _connect_with("any", target, seconds, command_timeout)

@@ -1,4 +1,4 @@
-"""How the processes of a node divide the connections of the database server."""
+"""How a node's processes divide the database server's connections."""
 
 from typing import Final, NamedTuple
 
@@ -10,13 +10,13 @@ from tapgate.runtime.store.migrate import open_checked_connection
 #: One connection for the batch, one for health checks.
 LEDGER_CONNECTIONS: Final = 2
 _LISTENER_CONNECTIONS: Final = 1
-#: Verification of the books and of the audit log, which open connections while they run.
+#: Ledger and audit log verification, which open connections while they run.
 _JOB_CONNECTIONS: Final = 2
 _FIXED_CONNECTIONS: Final = LEDGER_CONNECTIONS + _LISTENER_CONNECTIONS + _JOB_CONNECTIONS
-#: Pool of a report worker, and all its connections.
+#: A report worker's pool, and all its connections.
 REPORT_POOL_CONNECTIONS: Final = 6
 REPORT_CONNECTIONS: Final = REPORT_POOL_CONNECTIONS + _JOB_CONNECTIONS
-#: Part of the connections of a process, at most, for its queue workers.
+#: Max. share of a process's connections for its queue workers.
 _QUEUE_PART: Final = 5
 _MAX_QUEUE_CONNECTIONS: Final = 4
 #: Kept free for commands such as `tapgate backup`, and for the operator.
@@ -36,13 +36,13 @@ class ConnectionShares(NamedTuple):
 
 
 def divide_connections(connections: int) -> ConnectionShares:
-    """Return the pool sizes of a gateway process that may open `connections` connections."""
+    """Return pool sizes for a gateway process that may open `connections` connections."""
     queue = min(_MAX_QUEUE_CONNECTIONS, connections // _QUEUE_PART)
     return ConnectionShares(connections - _FIXED_CONNECTIONS - queue, queue)
 
 
 def get_messenger_connections(connections: int) -> int:
-    """Return the pool size of a messenger process, which has no ledger and no listener."""
+    """Return the pool size for a messenger process, which has no ledger and no listener."""
     return connections // 2
 
 

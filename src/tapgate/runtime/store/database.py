@@ -28,7 +28,7 @@ _log = structlog.get_logger()
 
 T = TypeVar("T")
 
-#: Timeout of a statement, of connecting, and of waiting for a pooled connection.
+#: Timeout for a statement, for connecting, and for waiting for a pooled connection.
 DATABASE_TIMEOUT_SECONDS = 4.0
 
 _SESSION_SETTINGS = {"application_name": "tapgate", "timezone": "UTC", "jit": "off"}
@@ -83,7 +83,7 @@ class Database:
     ) -> Self:
         """Create a pool. Connections open on demand, so PostgreSQL need not be reachable yet.
 
-        `build_limits` returns the limits of a session from the timeout of a request; the database
+        `build_limits` returns session limits for a request timeout; the database
         URL can override them.
         """
         parse_url(url)
@@ -144,7 +144,7 @@ class Database:
     async def dedicated_connection(self) -> AsyncIterator[asyncpg.Connection]:
         """Open a connection for a long-running job, so the pool remains available to requests.
 
-        The server ends a statement that exceeds the limit of jobs. The client waits a little
+        The server ends a statement that exceeds the job limit. The client waits a little
         longer, and only for a server that does not respond.
         """
         settings = {**self._session, **LONG_JOB_LIMITS.to_settings()}
@@ -187,8 +187,8 @@ class Database:
     async def generic_plans(self) -> AsyncIterator[asyncpg.Connection]:
         """Open a snapshot whose statements keep one plan per session.
 
-        For statements over partitions that have a range of IDs: planning them for the values of
-        each call takes much longer than running them.
+        For statements over partitions with an ID range: planning them for each call's values takes
+        much longer than running them.
         """
         async with self.snapshot() as connection:
             send_ahead(connection, USE_GENERIC_PLANS)

@@ -125,7 +125,7 @@ class EmbeddedPostgres:
         )
 
     def _stop_previous_server(self) -> None:
-        """Stop the server of a killed Tapgate process and remove its stale PID file."""
+        """Stop a killed Tapgate process's server and remove its stale PID file."""
         self._server_lock.release()
         deadline = time.monotonic() + _STOP_TIMEOUT_SECONDS
         is_signaled = False
@@ -235,7 +235,7 @@ def _ensure_private_folder(folder: Path, user: ServerUser) -> None:
         user.chown(folder)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != user.uid or status.st_mode & 0o077:
-        raise StoreError(f"{folder} is not a private folder of the PostgreSQL user. Remove it")
+        raise StoreError(f"{folder} is not private to the PostgreSQL user. Remove it")
 
 
 def _open_private(path: str, flags: int) -> int:
@@ -246,9 +246,9 @@ def _open_private(path: str, flags: int) -> int:
 def _open_reachable_path(folder: Path, user: ServerUser) -> Iterator[tuple[Path, tuple[int, ...]]]:
     """Yield a path to `folder` that `user` can access, and the descriptors to pass with it.
 
-    Other users often cannot access root's folders (`/root` has mode 0700). Changing the mode of
-    such a folder would expose its other contents, so the server inherits an open descriptor of
-    `folder` instead. Linux resolves `/proc/self/fd/N` without searching the parent folders.
+    Other users often cannot access root's folders (`/root` has mode 0700). Changing such a folder's
+    mode would expose its other contents, so the server inherits an open descriptor for `folder`
+    instead. Linux resolves `/proc/self/fd/N` without searching the parent folders.
     """
     if user.can_search(folder):
         yield folder, ()
@@ -267,7 +267,7 @@ def _open_reachable_path(folder: Path, user: ServerUser) -> Iterator[tuple[Path,
 
 
 def prepare_programs(user: ServerUser) -> Path:
-    """Return the folder of PostgreSQL programs that `user` can run, copying them if necessary.
+    """Return the folder with PostgreSQL programs that `user` can run, copying them if necessary.
 
     If the package is in a private folder, its programs are copied, once per installed version, to a
     folder that root owns and all users can read.
@@ -344,11 +344,11 @@ def _build_server_settings(data_dir: Path) -> dict[str, str]:
         "effective_cache_size": f"{max(128, memory_mib // 2)}MB",
         "random_page_cost": "1.1",
         # The packaged server has only pglz. On a large database, after a checkpoint, it took a
-        # third of PostgreSQL's CPU time per payment, to save a quarter of the WAL.
+        # third of PostgreSQL's CPU time per payment, to make the WAL a quarter smaller.
         "wal_compression": "off",
         "min_wal_size": "256MB",
-        # Checkpoints are made by time. After each of them, the first change of a page logs all of
-        # it: with random idempotency keys and years of data, one page per payment.
+        # Checkpoints are made by time. After each of them, the first change to a page logs the
+        # whole page: with random idempotency keys and years of data, one page per payment.
         "max_wal_size": f"{min(16384, max(1024, disk_mib // 16))}MB",
         "checkpoint_timeout": "15min",
         "jit": "off",
@@ -363,7 +363,7 @@ def _build_server_settings(data_dir: Path) -> dict[str, str]:
 
 
 def _get_memory_bytes() -> int:
-    """Return the memory of the machine, or of the container if it has less."""
+    """Return the machine's memory, or the container's if it has less."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with contextlib.suppress(OSError, ValueError):  # no container, or no limit ("max")
         memory = min(memory, int(_CONTAINER_MEMORY_FILE.read_text()))

@@ -1,4 +1,4 @@
-"""Classification of database errors: which of them are outages, and what becomes of the connection.
+"""Classifies database errors: which are outages, and whether the connection stays usable.
 
 Errors that are not listed here, such as a violated constraint, are left to the caller.
 """
@@ -68,5 +68,5 @@ def classify_failure(error: BaseException, connection: Any) -> Failure | None:
 
 
 def summarize_error(error: BaseException) -> str:
-    """Return the first line of the error's text, for an operator."""
+    """Return the error's first line, for an operator."""
     return str(error).partition("\n")[0] or type(error).__name__

@@ -1,4 +1,4 @@
-"""Choice among the hosts of a database URL.
+"""Chooses among the hosts in a database URL.
 
 The host that was used last is tried first. If a host does not respond quickly, the next one is
 tried in parallel, and the first usable connection is taken, so a silent host delays a connection
@@ -34,7 +34,7 @@ async def connect_to_one(
     connect: Connect,
     seconds: float,
 ) -> asyncpg.Connection:
-    """Return a connection to one of the hosts, or raise the error of the last one that failed."""
+    """Return a connection to one of the hosts, or raise the last host's error."""
     if len(hosts) == 1:
         return await connect(hosts[0])
     key = (tuple(hosts), attribute)

@@ -1,7 +1,7 @@
-"""Ranges of IDs, by which PostgreSQL opens only the partitions of a few months.
+"""ID ranges that let PostgreSQL open only a few months' partitions.
 
-PostgreSQL plans a query for every partition that it cannot exclude. IDs are ordered by time, so a
-range of IDs excludes all other months.
+PostgreSQL plans a query for every partition that it cannot exclude. IDs are ordered by time, so an
+ID range excludes all other months.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterator
@@ -23,12 +23,12 @@ class IdRange(NamedTuple):
 
 
 def add_range(numbers: Collection[int]) -> tuple[list[int], int, int]:
-    """Return IDs with the lowest and the highest of them, as parameters of a query."""
+    """Return IDs with the lowest and the highest of them, as query parameters."""
     return list(numbers), min(numbers), max(numbers)
 
 
 def iter_ranges(first: int, end: int, newest: int) -> Iterator[IdRange]:
-    """Divide a range of IDs into a few, newest first.
+    """Divide an ID range into a few, newest first.
 
     `newest` is about the highest ID that is stored. Higher IDs are part of the first range.
     """
@@ -65,8 +65,8 @@ async def fetch_newest(
 ) -> list[Any]:
     """Return the first `limit` rows of a query that is ordered by descending ID.
 
-    `fetch` returns the first rows of the query in a range, at most a number of them. Older ranges
-    are read only until there are enough rows.
+    `fetch` returns the query's first rows in a range, up to a given number. Older ranges are read
+    only until there are enough rows.
     """
     return await _fetch_ranges(fetch, limit, iter_ranges(first, end, newest))
 

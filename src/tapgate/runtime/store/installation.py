@@ -8,7 +8,7 @@ from tapgate.runtime.store.database import Database
 
 _FIRST_KEY = "secret_fingerprint"
 
-#: Row of an installation that started without data, until an admin dismisses the steps.
+#: Row for an installation that started without data, until an admin dismisses the steps.
 ONBOARDING_ROW: Final = "onboarding"
 
 
@@ -22,12 +22,12 @@ async def check_installation(database: Database, vault: Vault, *, currency: str)
     async with database.transaction() as tx:
         first_key = await _store_once(tx, _FIRST_KEY, vault.key_id)
         if await _store_once(tx, "currency", currency) != currency:
-            raise SettingsError("TAPGATE_CURRENCY does not match the currency of this database")
+            raise SettingsError("TAPGATE_CURRENCY does not match this database's currency")
         await _register_key(tx, vault, first_key)
 
 
 async def get_first_key_id(tx: Any) -> str:
-    """Return the fingerprint of the key of data that does not name its key."""
+    """Return the key fingerprint for data that does not name its key."""
     key_id: str = await tx.fetchval("SELECT value FROM installation WHERE name = $1", _FIRST_KEY)
     return key_id
 
@@ -54,9 +54,7 @@ async def _register_key(tx: Any, vault: Vault, first_key: str) -> None:
     """
     rows = await tx.fetch("SELECT key_id, name FROM secret_keys ORDER BY added_at")
     if not {first_key, *(row["key_id"] for row in rows)} & vault.key_names.keys():
-        raise SettingsError(
-            f"TAPGATE_SECRET_KEY does not match the key of this database ({first_key})"
-        )
+        raise SettingsError(f"TAPGATE_SECRET_KEY does not match this database's key ({first_key})")
     for key_id, name in rows:
         if key_id not in vault.key_names:
             raise SettingsError(
@@ -74,7 +72,7 @@ async def _register_key(tx: Any, vault: Vault, first_key: str) -> None:
 
 
 async def start_onboarding(database: Database) -> None:
-    """Show the steps of setting up a new installation on its overview."""
+    """Show setup steps for a new installation on its overview."""
     await database.execute(
         "INSERT INTO installation (name, value) VALUES ($1, 'open') ON CONFLICT DO NOTHING",
         ONBOARDING_ROW,

@@ -15,7 +15,7 @@ from tapgate.runtime.store.sessions import LISTENER_LIMITS
 _POLL_SECONDS = 0.05
 _CONNECT_TIMEOUT_SECONDS = 4.0
 
-#: The age of the transaction of a session that the role must not see is NULL.
+#: The transaction age is NULL for a session that the role must not see.
 _SELECT_BLOCKERS = """
     SELECT pid, application_name, now() - xact_start, backend_type = 'autovacuum worker'
     FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids($1)) ORDER BY xact_start"""
@@ -37,9 +37,9 @@ class Blocker(NamedTuple):
 
 
 class BlockerWatch:
-    """Watch of the sessions that block the session `pid`, over a connection of its own.
+    """Watches the sessions that block the session `pid`, over a separate connection.
 
-    PostgreSQL tells which sessions block another one only while it waits.
+    PostgreSQL reports which sessions block another one only while it waits.
     """
 
     def __init__(self, url: str, pid: int) -> None:
@@ -49,7 +49,7 @@ class BlockerWatch:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        with contextlib.suppress(*DATABASE_ERRORS):  # the names of the blockers are optional
+        with contextlib.suppress(*DATABASE_ERRORS):  # blocker names are optional
             connection = await open_connection(
                 self._url,
                 timeout=_CONNECT_TIMEOUT_SECONDS,

@@ -1,4 +1,4 @@
-"""Application of schema migrations: numbered SQL files, forward only, each applied once."""
+"""Applies schema migrations: numbered SQL files, forward only, each applied once."""
 
 import asyncio
 import contextlib
@@ -166,8 +166,8 @@ async def _connect(url: str) -> AsyncIterator[asyncpg.Connection]:
 async def _acquire_lock(connection: asyncpg.Connection, report: ReportLine) -> None:
     """Wait until no other process migrates. The lock is released when the session ends.
 
-    Polls, because a statement that waits has a snapshot, and CREATE INDEX CONCURRENTLY of the other
-    process would wait for the end of that snapshot.
+    Polls, because a statement that waits has a snapshot, and the other process's CREATE INDEX
+    CONCURRENTLY would wait for the end of that snapshot.
     """
     is_reported = False
     while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", MIGRATION_LOCK_KEY):
@@ -307,7 +307,7 @@ async def _list_older_nodes(connection: asyncpg.Connection, migration: Migration
 async def open_checked_connection(
     url: str, limits: SessionLimits = COPY_LIMITS
 ) -> asyncpg.Connection:
-    """Connect for a command. The timeouts of the database URL are for requests and do not apply."""
+    """Connect for a command. The database URL's timeouts are for requests and do not apply."""
     try:
         connection = await open_connection(
             url, timeout=_CONNECT_TIMEOUT_SECONDS, settings=limits.to_settings()

@@ -1,6 +1,6 @@
 """Migration files, their kinds, and which of them are pending on a database.
 
-An expand migration keeps processes of older releases working. A contract migration removes what
+An expand migration keeps older releases' processes working. A contract migration removes what
 they need, and names the newest migration that a process must know from then on.
 """
 
@@ -15,10 +15,10 @@ from tapgate import VERSION
 from tapgate.runtime.store import StoreError
 
 MIGRATIONS_DIR: Final = Path(__file__).parent / "migrations"
-#: The migration from which on every file declares its kind.
+#: The first migration file that declares its kind, as all later ones do.
 FIRST_CLASSIFIED: Final = "0047"
 
-#: Newest migration of the last 1.x release, from which this release upgrades.
+#: Newest migration in the last 1.x release, from which this release upgrades.
 LAST_1X_MIGRATION: Final = "0107_cancelled_deliveries_index.sql"
 
 _HEADER_PATTERN: Final = re.compile(
@@ -123,7 +123,7 @@ def get_newest_number(folder: Path = MIGRATIONS_DIR) -> str:
 
 
 async def read_applied(connection: Any) -> dict[str, AppliedMigration]:
-    """Return the applied migrations by name. Columns of later migrations may be missing."""
+    """Return the applied migrations by name. Columns that later migrations add may be missing."""
     if await connection.fetchval("SELECT to_regclass('schema_migrations')") is None:
         return {}
     rows = await connection.fetch(

@@ -1,7 +1,7 @@
-"""Indexes of partitioned tables, built without blocking writes.
+"""Indexes on partitioned tables, built without blocking writes.
 
-PostgreSQL has no CREATE INDEX CONCURRENTLY for a partitioned table. The indexes of its partitions
-are built concurrently first. The index of the table then only attaches them, in milliseconds.
+PostgreSQL has no CREATE INDEX CONCURRENTLY for a partitioned table. The partition indexes are built
+concurrently first. The table's index then only attaches them, in milliseconds.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _DEADLINE_SECONDS: Final = 600.0
 async def execute_for_partitions(
     connection: asyncpg.Connection, statement: str, *, is_empty: bool = False
 ) -> bool:
-    """Execute a concurrent index statement of a partitioned table.
+    """Execute a concurrent index statement on a partitioned table.
 
     Return False if it concerns another table. An index that exists is complete and is kept. In an
     empty database, which may have a transaction open, indexes are built in the ordinary way.
@@ -57,7 +57,7 @@ async def _get_kind(connection: asyncpg.Connection, relation: str) -> str | None
 
 
 async def _attach(connection: asyncpg.Connection, statement: str) -> None:
-    """Create the index of the table, with pauses in which payments proceed."""
+    """Create the table's index, with pauses in which payments proceed."""
     deadline = monotonic() + _DEADLINE_SECONDS
     while True:
         try:

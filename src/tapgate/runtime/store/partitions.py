@@ -1,11 +1,11 @@
-"""Partitions of the ledger's tables by month (UTC), found from the time in the IDs.
+"""Monthly ledger table partitions (UTC), found from the time in the IDs.
 
 The last partition has no upper bound, so a row always has a partition. Months are created ahead:
 the empty last partition is moved beyond them. If it has rows, it gets an upper bound instead. This
 is the case for the table that existed before it was partitioned, and after months without this job.
 
-Only the exchange of bounds locks a table against payments, for milliseconds. Everything that takes
-longer is done before. Each table is changed in a database transaction of its own, because payments
+Only exchanging bounds locks a table against payments, for milliseconds. Everything that takes
+longer is done before. Each table is changed in a separate database transaction, because payments
 lock them in another order. A job that is interrupted leaves an unattached table at most, which the
 next one uses.
 """
@@ -20,7 +20,7 @@ from tapgate.core.id_generator import first_id_at, get_time
 
 #: Months after the current one that have partitions.
 MONTHS_AHEAD: Final = 3
-#: How long payments may wait behind the exchange of bounds while it waits for other sessions.
+#: How long payments may wait behind a bounds exchange while it waits for other sessions.
 LOCK_TIMEOUT: Final = "200ms"
 #: A partition that still receives rows ends at least this much later.
 _MIN_REMAINING_TIME: Final = timedelta(days=7)
@@ -36,7 +36,7 @@ _SELECT_PARTITIONS: Final = """
 class PartitionedTable(NamedTuple):
     name: str
     id_column: str
-    #: Storage parameters of its partitions.
+    #: Partition storage parameters.
     storage: str
     column_options: str = ""
 
@@ -70,14 +70,14 @@ class Partition(NamedTuple):
 
 
 def get_month_start(moment: datetime, months: int = 0) -> datetime:
-    """Return the start of a moment's month, or of the month a number of months later."""
+    """Return the start of a moment's month, or the start of a month that many months later."""
     moment = moment.astimezone(UTC)
     index = moment.year * 12 + moment.month - 1 + months
     return datetime(index // 12, index % 12 + 1, 1, tzinfo=UTC)
 
 
 async def list_partitions(connection: asyncpg.Connection, table: str) -> list[Partition]:
-    """Return the partitions of a table in ascending order."""
+    """Return a table's partitions in ascending order."""
     partitions = []
     for name, bounds in await connection.fetch(_SELECT_PARTITIONS, table):
         match = _BOUNDS_PATTERN.search(bounds)
@@ -91,7 +91,7 @@ def _parse_bound(text: str) -> int | None:
 
 
 async def create_months(connection: asyncpg.Connection, now: datetime) -> list[str]:
-    """Create the missing partitions of this and the next months, and return their names.
+    """Create missing partitions for this and the next months, and return their names.
 
     The caller must hold the job's lock. Raises LockNotAvailableError if another session uses a
     table for longer; the caller tries again later.
@@ -113,7 +113,7 @@ async def _add_months(
     now: datetime,
     end: datetime,
 ) -> list[str]:
-    """Add months up to `end` at least; see the description of this module."""
+    """Add months up to `end` at least; see the module docstring."""
     newest_id = await connection.fetchval(f"SELECT max({table.id_column}) FROM {last.name}")
     if newest_id is None and last.lower is not None:
         start, name_if_kept = get_time(last.lower), None
@@ -174,7 +174,7 @@ def get_partition_name(table: PartitionedTable, month: datetime, infix: str = ""
 async def create_detached(
     connection: asyncpg.Connection, table: PartitionedTable, name: str
 ) -> None:
-    """Create a table with the columns, checks and indexes of a partition, unless it exists."""
+    """Create a table with a partition's columns, checks and indexes, unless it exists."""
     async with connection.transaction():
         if await connection.fetchval("SELECT to_regclass($1) IS NOT NULL", name):
             return

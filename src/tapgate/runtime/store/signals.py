@@ -52,7 +52,7 @@ class Signals:
         self._connected = asyncio.Event()
         self._query_lock = asyncio.Lock()
         self._connection: Any = None
-        self._pid = 0  # backend PID of the connection
+        self._pid = 0  # the connection's backend PID
         self._ack_tasks: set[asyncio.Task[None]] = set()
         self._task: asyncio.Task[None] | None = None
         self._stopping = False
@@ -103,8 +103,8 @@ class Signals:
     async def wait_for_acks(self, ticket: Ticket) -> None:
         """Wait until all listening processes have acknowledged, for at most one second.
 
-        A timeout is not an error. Call this after the commit of the database transaction that
-        published the change.
+        A timeout is not an error. Call this after the database transaction that published the
+        change has committed.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ACK_TIMEOUT_SECONDS):
@@ -141,7 +141,7 @@ class Signals:
 
     async def _query(self, sql: str, *arguments: object) -> list[asyncpg.Record]:
         # The caller may be canceled, but the query on the shared connection must not be. The
-        # callback retrieves the exception of an abandoned query, so asyncio does not log it.
+        # callback retrieves an abandoned query's exception, so asyncio does not log it.
         query = asyncio.ensure_future(self._query_locked(sql, *arguments))
         query.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(query)
@@ -181,7 +181,7 @@ class Signals:
             await connection.add_listener(_CHANGES_CHANNEL, self._on_change)
             await connection.add_listener(_ACK_REQUESTS_CHANNEL, self._on_ack_request)
             await connection.add_listener(self._ack_channel, self._on_ack)
-            # `get_server_pid` may return a PID of the pooler.
+            # `get_server_pid` may return the pooler's PID.
             self._pid = await connection.fetchval("SELECT pg_backend_pid()")
             _require_writable(await connection.fetch(_SELECT_READ_ONLY))
             await connection.execute(f"SET application_name = '{_LISTENER_APPLICATION_NAME}'")

@@ -14,7 +14,7 @@ from tapgate_client.clock import Clock
 class Transaction:
     """Open database transaction, with the clock and IDs for the rows that it writes.
 
-    All other attributes are those of the asyncpg connection.
+    All other attributes come from the asyncpg connection.
     """
 
     def __init__(self, connection: asyncpg.Connection, clock: Clock, new_id: IdGenerator) -> None:

@@ -22,7 +22,7 @@ _DRIVER_PARAMETERS = frozenset(
     " sslcrl sslkey sslmode sslnegotiation sslpassword sslrootcert target_session_attrs".split()
 )
 _FILE_PARAMETERS = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
-#: Location and credentials of the database; `database` is asyncpg's name for `dbname`.
+#: Database location and credentials; `database` is asyncpg's name for `dbname`.
 _LOCATION_PARAMETERS = frozenset("host port user password dbname database".split())
 _NUMERIC_PARAMETERS = frozenset(
     "connect_timeout keepalives keepalives_count keepalives_idle keepalives_interval"
@@ -207,7 +207,7 @@ def _parse_hosts(
         parsed_hosts = [urlsplit(f"//{host}") for host in location.split(",")]
         if not all(host.hostname for host in parsed_hosts):
             raise _build_url_error("has an empty host")
-        # `hostname` is lowercased, but a host may be a percent-encoded path of a socket directory.
+        # `hostname` is lowercased, but a host may be a percent-encoded socket directory path.
         names = [unquote(_PORT_PATTERN.sub("", host.netloc)).strip("[]") for host in parsed_hosts]
         ports = [host.port for host in parsed_hosts]
         if "port" in query and not any(ports):

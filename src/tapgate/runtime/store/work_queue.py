@@ -1,15 +1,15 @@
 """Durable work queues in PostgreSQL tables, with leases, retries and limits per destination.
 
 A queue is a table with the columns `id`, `status`, `attempts` and `next_attempt_at`. A job is a
-row, written in the database transaction of the change that causes it.
+row, written in the same database transaction as the change that causes it.
 
 - Due jobs are leased by moving their `next_attempt_at` to the end of the lease and counting the
   attempt. It is one short statement; no database transaction is open during the work. If the
   process is killed, the job is due again when the lease expires.
 - The attempt count identifies the lease. A result is recorded only while its lease is the latest,
-  so a late result cannot change a job that another process has leased since. A queue can accept
-  the late success of an earlier lease, because the work is done.
-- Leases and results are set-based: one statement for many jobs of many destinations.
+  so a late result cannot change a job that another process has leased since. A queue can accept an
+  earlier lease's late success, because the work is done.
+- Leases and results are set-based: one statement for many jobs and destinations.
 """
 
 import random
@@ -22,7 +22,7 @@ import asyncpg
 
 from tapgate.runtime.store.database import Database
 
-#: Longer than the timeout of an attempt. If a process has recorded no result by then, any process
+#: Longer than the attempt timeout. If a process has recorded no result by then, any process
 #: may lease the job.
 LEASE_DURATION: Final = timedelta(seconds=30)
 #: A backlog is counted up to this number.
@@ -55,7 +55,7 @@ class Job(Protocol):
 class WorkQueue:
     """Queue in one table. `columns` are returned with a lease; `destination` limits concurrency.
 
-    `order` is the order of the jobs of a destination in `lease_in_order`. `owner` is a column with
+    `order` is the order of a destination's jobs in `lease_in_order`. `owner` is a column with
     the process that may lease a job before it is due, because only this process can do the work
     completely.
     """
@@ -85,7 +85,7 @@ class WorkQueue:
         self._owner = owner
 
     def build_backlog_sql(self, queue: str, *, condition: str = "true") -> str:
-        """Return a query of the queue's backlog; see `build_backlog_sql`."""
+        """Return a query for the queue's backlog; see `build_backlog_sql`."""
         return build_backlog_sql(
             queue, f"{self.table} WHERE {self._is_pending} AND {condition}", due=self._due
         )
@@ -109,9 +109,9 @@ class WorkQueue:
         capacities: Mapping[int, int],
         join: str = "",
     ) -> list[asyncpg.Record]:
-        """Lease due jobs of many destinations, up to `limit` and each destination's capacity.
+        """Lease due jobs for many destinations, up to `limit` and each destination's capacity.
 
-        `destinations` is a query of the destinations' IDs. The destination whose job is due longest
+        `destinations` is a query for destination IDs. The destination whose job is due longest
         comes first. `capacities` replaces `capacity` for individual destinations. `join` joins the
         leased jobs with other tables; `columns` may then name their columns.
         """
@@ -142,9 +142,9 @@ class WorkQueue:
         destination: str | None = None,
         owner: int | None = None,
     ) -> list[asyncpg.Record]:
-        """Lease the oldest job of up to `limit` destinations, or of one destination, if it is due.
+        """Lease the oldest job for each of up to `limit` destinations, or for one, if it is due.
 
-        Later jobs of a destination wait until its oldest job ends. A job of `owner` is always due.
+        A destination's later jobs wait until its oldest job ends. Jobs of `owner` are always due.
         """
         # Two texts, because a generic plan for both cases would read the whole queue. The status is
         # checked again on the locked row: another process may have ended the job after `oldest` was
@@ -195,7 +195,7 @@ class WorkQueue:
         *values: object,
         join: str = "",
     ) -> list[asyncpg.Record]:
-        # The owner's lease does not end earlier than the reservation of the job.
+        # The owner's lease does not end earlier than the job's reservation.
         leased_until = f"greatest({self._due}, $2)" if self._owner else "$2"
         # MATERIALIZED, because a plan that evaluates the CTE twice would lease more than `limit`.
         return await source.fetch(
@@ -215,7 +215,7 @@ class ResultUpdate:
     """Statement that records one kind of result for many jobs.
 
     `assignments` is the SET clause, which reads a job's values as `result.name`. `values` are the
-    names and SQL types of these values. With `accepts_late`, the result of an earlier lease is
+    names and SQL types of these values. With `accepts_late`, an earlier lease's result is
     recorded too, unless the job has ended.
     """
 
@@ -282,7 +282,7 @@ def build_dequeue_sql(table: str, key: str) -> str:
 def build_backlog_sql(
     queue: str, selection: str, *, created: str = "created_at", due: str = "now()"
 ) -> str:
-    """Return a query of the number of jobs, the age of the oldest, and how long one has been due.
+    """Return a query for the job count, the oldest job's age, and the longest time overdue.
 
     `selection` is a table with a WHERE clause. The query reads at most `MAX_COUNTED_JOBS` rows.
     """
