@@ -131,8 +131,7 @@ async def update_agent(
     Fields that are absent or null keep their values. A new `commission_tier` applies from the next
     cash-in or cash-out. A terminated agent cannot be changed.
     """
-    agent = await operations.update(tx, request.actor, id, body)
-    return to_record(agent)
+    return to_record(await operations.update(tx, request.actor, id, body))
 
 
 @endpoints.post(

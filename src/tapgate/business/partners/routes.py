@@ -153,8 +153,7 @@ async def update_partner(
     Fields that are absent or null keep their values. `overdraft_limit` must not be lower than the
     overdraft in use.
     """
-    partner = await operations.update(tx, request.actor, id, body)
-    return to_record(partner)
+    return to_record(await operations.update(tx, request.actor, id, body))
 
 
 @endpoints.post(

@@ -455,8 +455,7 @@ async def enable_admin(request: GuardedRequest, tx: Transaction, id: AdminId) ->
 
     The password is unchanged. Ended sessions are not restored.
     """
-    services = request.services
-    row = await operations.enable(tx, request.actor, id, makers=services.guarded_roles)
+    row = await operations.enable(tx, request.actor, id, makers=request.services.guarded_roles)
     return model.to_record(row)
 
 

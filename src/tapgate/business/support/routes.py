@@ -69,8 +69,7 @@ async def receive_support_message(
     With `append_only`, no request is opened: without one that is not closed, the response is 404.
     A message with the `message_id` of an earlier one is not stored again and gets the same status.
     """
-    services = request.services
-    row, is_new = await operations.receive(tx, request.actor, body, vault=services.vault)
+    row, is_new = await operations.receive(tx, request.actor, body, vault=request.services.vault)
     return Reply(await _build_record(request, tx, row), status=201 if is_new else 200)
 
 
@@ -127,14 +126,7 @@ async def reply_to_support_request(
     message, and as the template `support_reply` otherwise. The request becomes `answered`. An
     unassigned request is assigned to the admin.
     """
-    services = request.services
-    row = await operations.reply(
-        tx,
-        request.actor,
-        id,
-        body.text,
-        vault=services.vault,
-    )
+    row = await operations.reply(tx, request.actor, id, body.text, vault=request.services.vault)
     return await _build_record(request, tx, row)
 
 
@@ -176,6 +168,5 @@ async def close_support_request(
 
     The customer gets the message `support_closed`. The next message to support opens a new request.
     """
-    services = request.services
-    row = await operations.close(tx, request.actor, id, vault=services.vault)
+    row = await operations.close(tx, request.actor, id, vault=request.services.vault)
     return await _build_record(request, tx, row)

@@ -136,8 +136,7 @@ async def update_webhook_endpoint(
     Setting the status to `active` resumes a paused endpoint and re-enables a disabled one. After
     the response, normally only requests already in flight still use the old settings.
     """
-    services = request.services
-    return await operations.update(tx, request.actor, id, body, signals=services.signals)
+    return await operations.update(tx, request.actor, id, body, signals=request.services.signals)
 
 
 @endpoints.post(
@@ -174,8 +173,7 @@ async def send_test_event(
     `webhook.test` is sent to this endpoint only, regardless of its subscriptions. It is signed,
     retried and listed among the deliveries like any other event.
     """
-    row = await operations.send_test_event(tx, request.actor, id)
-    return model.to_delivery(row)
+    return model.to_delivery(await operations.send_test_event(tx, request.actor, id))
 
 
 @endpoints.delete("/{id}", unguarded=Unguarded.NO_EFFECT)
@@ -186,8 +184,7 @@ async def delete_webhook_endpoint(
 
     Pending deliveries fail without further attempts.
     """
-    services = request.services
-    await operations.delete(tx, request.actor, id, signals=services.signals)
+    await operations.delete(tx, request.actor, id, signals=request.services.signals)
 
 
 @endpoints.get("/{id}/deliveries", heavy="status")

@@ -107,9 +107,8 @@ async def retire_keyset(
     Send the number of its cards in `cards` to make sure that you know how many stop working: any
     other number fails with 422.
     """
-    services = request.services
     return await keysets.retire(
-        tx, request.actor, id, confirmed_cards=body.cards, signals=services.signals
+        tx, request.actor, id, confirmed_cards=body.cards, signals=request.services.signals
     )
 
 

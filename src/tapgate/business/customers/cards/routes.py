@@ -173,9 +173,8 @@ async def update_card(
     payment and counts what the card has already spent today. Only child cards have these fields.
     Lost and expired cards cannot be changed.
     """
-    services = request.services
     card = await operations.update_child_card(
-        tx, request.actor, serial, body, settings=services.settings
+        tx, request.actor, serial, body, settings=request.services.settings
     )
     return _to_record(request, card)
 
@@ -230,9 +229,8 @@ async def unblock_card(
 
     Lost and expired cards cannot be unblocked.
     """
-    services = request.services
     card = await operations.unblock(
-        tx, request.actor, serial, body.reason, settings=services.settings
+        tx, request.actor, serial, body.reason, settings=request.services.settings
     )
     return CardResponse(message="Card unblocked", card=_to_record(request, card))
 

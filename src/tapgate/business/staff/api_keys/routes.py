@@ -125,9 +125,8 @@ async def update_api_key(
     to its default, and an empty list removes the `allowed_ips` restriction. The change takes effect
     in every process, normally before the response is sent.
     """
-    services = request.services
     key = await operations.update(
-        tx, request.actor, id, body, api_keys=services.authenticator.api_keys
+        tx, request.actor, id, body, api_keys=request.services.authenticator.api_keys
     )
     return model.to_record(key)
 
@@ -161,5 +160,4 @@ async def delete_api_key(request: RequestContext, tx: Transaction, id: ApiKeyId)
 
     Every process rejects the key, normally before the response is sent.
     """
-    services = request.services
-    await operations.delete(tx, request.actor, id, api_keys=services.authenticator.api_keys)
+    await operations.delete(tx, request.actor, id, api_keys=request.services.authenticator.api_keys)

@@ -117,7 +117,6 @@ async def _change_status(
     transition: Transition[TerminalStatus],
     reason: str | None,
 ) -> TerminalResponse:
-    services = request.services
     terminal = await operations.change_status(
         tx,
         request.actor,
@@ -125,6 +124,6 @@ async def _change_status(
         decode_id(ids.TERMINAL, terminal_id),
         transition,
         reason,
-        hmac_keys=services.authenticator.hmac_keys,
+        hmac_keys=request.services.authenticator.hmac_keys,
     )
     return TerminalResponse(message=f"Terminal {transition.event}", terminal=to_record(terminal))
