@@ -254,6 +254,45 @@ async def test_wallet_can_be_used_in_the_chat_despite_duplicates_and_a_messenger
     leak_detector.add_pin_source("messages at the provider", sent)
 
 
+async def test_each_acknowledged_message_is_handled_once_although_messengers_are_killed(
+    running_services: tuple[RunningServices, Provider, AsyncTapgateClient], database: Database
+) -> None:
+    running, provider, _ = running_services
+    phones = [f"+2327620000{number}" for number in range(4)]
+    for count in (4, 8):
+        await wait_until(lambda: is_ready(running.messenger))
+        running.send_signal("gateway", signal.SIGSTOP)
+        for phone in phones:
+            await provider.send_user_message(phone.removeprefix("+"), UserMessage(text="balance"))
+        async with asyncio.timeout(30):
+            while await count_messages(database) < count:
+                await asyncio.sleep(0.05)
+        running.send_signal("messenger", signal.SIGKILL)
+        running.send_signal("gateway", signal.SIGCONT)
+    async with asyncio.timeout(60):
+        while await count_messages(database, "handled") < count:
+            await asyncio.sleep(0.05)
+    rows = await database.fetch(
+        "SELECT address, count(*) AS replies FROM messenger.outbox GROUP BY address"
+    )
+    assert {row["address"]: row["replies"] for row in rows} == dict.fromkeys(phones, 2)
+
+
+async def is_ready(url: str) -> bool:
+    async with httpx2.AsyncClient(trust_env=False) as client:
+        try:
+            return (await client.get(f"{url}/ready")).status_code == 200
+        except httpx2.TransportError:
+            return False
+
+
+async def count_messages(database: Database, status: str = "%") -> int:
+    count: int = await database.fetchval(
+        "SELECT count(*) FROM messenger.received WHERE status LIKE $1", status
+    )
+    return count
+
+
 async def wait_for_notification(person: ProviderUser) -> str:
     """Wait at most 30 seconds for messages to the user, and return them."""
     async with asyncio.timeout(30):
