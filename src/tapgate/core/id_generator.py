@@ -1,8 +1,9 @@
 """Time-ordered 64-bit identifiers, unique across processes. `tapgate_client.ids` encodes them.
 
-An identifier consists of a zero sign bit, 41 bits of milliseconds since 2025, 10 bits for the slot
-of the process, and a 12-bit counter. Each process takes the next slot of a cyclic database sequence
-when it starts, so identifiers are unique unless 1,024 further slots are taken while it still runs.
+An identifier consists of a zero sign bit, 41 bits for milliseconds since 2025, 10 bits for the
+process's slot, and a 12-bit counter. Each process takes the next slot from a cyclic database
+sequence when it starts, so identifiers are unique unless 1,024 further slots are taken while it
+still runs.
 """
 
 import time
@@ -17,12 +18,12 @@ _EPOCH = datetime(2025, 1, 1, tzinfo=UTC)
 _EPOCH_MS = int(_EPOCH.timestamp() * 1000)
 
 #: Maximum lead of an identifier's time over the clock. Must be below the tolerance by which
-#: transaction lists extend the ID range of a period.
+#: transaction lists extend a period's ID range.
 _MAX_CLOCK_LEAD_MS = 30 * 60 * 1000
 
 
 class IdGenerator:
-    """Identifier generator of one process."""
+    """Identifier generator for one process."""
 
     def __init__(self, slot: int, milliseconds: Callable[[], int] | None = None) -> None:
         self._slot = (slot % SLOT_COUNT) << _COUNTER_BITS

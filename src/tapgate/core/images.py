@@ -1,4 +1,4 @@
-"""Decoding of untrusted images. Re-encoding discards everything except the pixels.
+"""Decodes untrusted images. Re-encoding discards everything except the pixels.
 
 These functions are CPU-intensive and must not run on the event loop. Pillow is imported when the
 first image arrives, so that processes start faster.
@@ -19,7 +19,7 @@ DATA_URI_MEDIA_TYPES: Final = {
     "data:image/png;base64": "image/png",
 }
 
-#: Resolution of a good phone camera. Decoding takes up to four bytes of memory per pixel.
+#: A good phone camera's resolution. Decoding takes up to four bytes of memory per pixel.
 MAX_PIXELS: Final = 40_000_000
 #: Each row has a fixed memory overhead: an image 1 pixel wide and 40 million pixels high would
 #: need half a gigabyte.
@@ -33,7 +33,7 @@ _JPEG_QUALITY: Final = 90
 #: bytes long, but makes the decoder process the whole image.
 _MAX_JPEG_SCANS: Final = 40
 #: Any number of 0xFF bytes may precede a marker. The pattern does not use `\xff+`, which would
-#: backtrack from every 0xFF of a run that no marker follows.
+#: backtrack from every 0xFF in a run that no marker follows.
 _JPEG_MARKER: Final = re.compile(rb"\xff([\x01-\xfe])")
 _START_OF_SCAN, _END_OF_IMAGE = 0xDA, 0xD9
 #: Pillow modes saved as is. Others become RGB, or RGBA for a PNG with transparency.
@@ -102,7 +102,7 @@ def _reencode(content: bytes, max_side: int) -> EncodedImage:
 
 
 def _count_jpeg_scans(content: bytes) -> int:
-    """Return the number of scans of the first image in a JPEG file."""
+    """Return the number of scans in a JPEG file's first image."""
     scans = position = 0
     while (match := _JPEG_MARKER.search(content, position)) is not None:
         marker, position = match[1][0], match.end()

@@ -1,4 +1,4 @@
-"""Strength of passwords and secrets, estimated with zxcvbn."""
+"""Password and secret strength, estimated with zxcvbn."""
 
 import hashlib
 import os
@@ -16,14 +16,14 @@ MIN_PASSWORD_SCORE: Final = 4
 #: must be stronger than passwords.
 MIN_SECRET_GUESSES_LOG10: Final = 16
 
-#: Words that an attacker of this product would try first.
+#: Words that an attacker would try first on this product.
 _PRODUCT_WORDS: Final = ("tapgate", "gateway", "messenger", "wallet", "systemadmin", "freetown")
 
 
 def find_bad_secret(
     secrets: Mapping[str, str], chosen: Collection[str], documented: Collection[str]
 ) -> str | None:
-    """Return the name of the first unacceptable secret with the reason, or None.
+    """Return the first unacceptable secret's name with the reason, or None.
 
     All secrets must differ from each other and from the examples in the documentation. Secrets
     named in `chosen` must also be hard to guess.
@@ -93,5 +93,5 @@ def _estimate(text: str, personal_data: Iterable[str]) -> dict[str, float]:
 
 
 def _split_words(text: str) -> list[str]:
-    """Return the words of a name or an email address."""
+    """Return the words in a name or an email address."""
     return "".join(letter if letter.isalnum() else " " for letter in text).split()

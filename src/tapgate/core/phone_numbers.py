@@ -1,4 +1,4 @@
-"""Phone numbers: the rule of both services, and numbers as people type them.
+"""Phone numbers: the rule that both services share, and numbers as people type them.
 
 The gateway and the messenger use the same rule, so every number that can be registered can also use
 the chat.
@@ -33,7 +33,7 @@ def normalize_phone_number(text: str) -> str:
             normalized = _format_e164(phonenumbers.parse(digits))
         except phonenumbers.NumberParseException:
             raise PhoneNumberError("must start with a valid country code") from None
-        # Each round removes one trunk prefix, such as the zero of +232 076. The result must not
+        # Each round removes one trunk prefix, such as the zero in +232 076. The result must not
         # change when it is normalized again, or the number would not be found.
         if normalized == digits:
             return normalized
@@ -53,7 +53,7 @@ def is_country(code: str) -> bool:
 def parse_phone_number(text: str, country: str | None) -> str | None:
     """Return a phone number in E.164 format, or None if the text is not a phone number.
 
-    `076 123456` is a number of `country`. `0023276123456` and `23276123456` are international.
+    `076 123456` is a number in `country`. `0023276123456` and `23276123456` are international.
     """
     cleaned = _clean(text)
     if cleaned is None:
@@ -73,9 +73,9 @@ def parse_phone_number(text: str, country: str | None) -> str | None:
 
 
 def list_phone_prefixes(text: str, country: str | None) -> list[str]:
-    """Return the beginnings of E.164 numbers that an incomplete number may stand for.
+    """Return the E.164 prefixes that an incomplete number may have.
 
-    Digits without a plus sign are the beginning of a local number, or of an international one.
+    Digits without a plus sign begin a local or an international number.
     """
     cleaned = _clean(text)
     if cleaned is None or len(cleaned.lstrip("+0")) < _MIN_PREFIX_DIGITS:
@@ -87,7 +87,7 @@ def list_phone_prefixes(text: str, country: str | None) -> list[str]:
 
 
 def _clean(text: str) -> str | None:
-    """Return the digits, with a plus sign if the number is international; None if it has others."""
+    """Return the digits, with a plus sign if international; None if there are other characters."""
     cleaned = text.translate(_SEPARATORS)
     if cleaned.startswith("00"):
         cleaned = f"+{cleaned[2:]}"

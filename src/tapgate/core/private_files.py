@@ -15,7 +15,7 @@ def write(path: Path, lines: Iterable[str]) -> None:
 
 
 def read(path: Path) -> list[str]:
-    """Return the lines of a file, or an empty list if it is missing or not readable."""
+    """Return a file's lines, or an empty list if it is missing or not readable."""
     try:
         return path.read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Conversion between stored rows and the records and IDs of the API."""
+"""Conversion between stored rows and API records and IDs."""
 
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -12,7 +12,7 @@ from tapgate_client.errors import Code, require_found
 Record = TypeVar("Record", bound=msgspec.Struct)
 T = TypeVar("T")
 
-#: Field -> prefix of the public ID that it contains.
+#: Field -> prefix of its public ID.
 _ID_PREFIXES: Final = {
     "account_id": ids.ACCOUNT,
     "api_key_id": ids.KEY,
@@ -29,7 +29,7 @@ _ID_PREFIXES: Final = {
     "transaction_id": ids.TRANSACTION,
 }
 
-#: IDs in the paths of endpoints, which their handlers receive decoded.
+#: IDs in endpoint paths, which handlers receive decoded.
 AdminId = Annotated[int, ids.ADMIN]
 AgentId = Annotated[int, ids.AGENT]
 AlertId = Annotated[int, ids.ALERT]
@@ -61,7 +61,7 @@ NOT_FOUND_CODES: Final = {
     ids.SUPPORT_REQUEST: Code.REQUEST_NOT_FOUND,
     ids.TRANSACTION: Code.TRANSACTION_NOT_FOUND,
 }
-#: Messages of records whose error has the general code `NOT_FOUND`.
+#: Messages for records whose error has the general code `NOT_FOUND`.
 _NOT_FOUND_MESSAGES: Final = {
     ids.ADMIN: "No such admin.",
     ids.DELIVERY: "No such delivery.",
@@ -102,7 +102,7 @@ def _format(name: str, value: Any) -> Any:
 
 
 def get_given_fields(body: msgspec.Struct) -> dict[str, Any]:
-    """Return the fields of a request body that are neither absent nor null."""
+    """Return the request body fields that are neither absent nor null."""
     values = msgspec.structs.asdict(body)
     return {name: value for name, value in values.items() if value is not None}
 

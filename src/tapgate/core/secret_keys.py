@@ -1,9 +1,9 @@
-"""The secret keys of an installation, as `TAPGATE_SECRET_KEY` lists them, newest first."""
+"""An installation's secret keys, as `TAPGATE_SECRET_KEY` lists them, newest first."""
 
 import re
 from typing import Final, NamedTuple
 
-#: ID of a key without an ID.
+#: ID for a key that has none in the list.
 DEFAULT_KEY_NAME: Final = "0"
 MAX_SECRET_KEYS: Final = 8
 
@@ -21,7 +21,7 @@ class SecretKey(NamedTuple):
 
 
 def parse_secret_keys(text: str) -> list[SecretKey]:
-    """Return the keys of a list such as `2:key,1:key`, newest first.
+    """Return the keys in a list such as `2:key,1:key`, newest first.
 
     A text without IDs is one key, which may contain commas. Raise ValueError if the list is
     invalid; the message contains no key.

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tapgate import VERSION
 
-#: The tracer of this process. None if tracing is off.
+#: This process's tracer. None if tracing is off.
 tracer: Any = None
 
 _ENDPOINT_VARIABLES: Final = (
@@ -81,7 +81,7 @@ def start_root_span(
     *,
     carrier: Mapping[str, str] | None = None,
 ) -> AbstractContextManager[Any]:
-    """Start a span that continues the trace of the carrier, or else a new trace."""
+    """Start a span that continues the carrier's trace, or else a new trace."""
     if tracer is None:
         return _NO_SPAN
     from opentelemetry import context, trace  # noqa: PLC0415
@@ -160,7 +160,7 @@ def _run_span(name: str, attributes: Mapping[str, Any], **options: Any) -> Any:
     with tracer.start_as_current_span(
         name,
         attributes=attributes,
-        # The text of an exception may contain personal data.
+        # Exception text may contain personal data.
         record_exception=False,
         set_status_on_exception=False,
         **options,

@@ -66,7 +66,7 @@ class Settings(
 
 
 def read_setting_files(environ: MutableMapping[str, str]) -> None:
-    """Set `NAME` to the content of the file that `NAME_FILE` names, without the last line break.
+    """Set `NAME` to the content of the `NAME_FILE` file, without the last line break.
 
     Service managers and container platforms provide secrets as files.
     """
@@ -151,7 +151,7 @@ def list_documented_secrets() -> set[str]:
 
 
 def list_own_secrets(role: NodeRole) -> frozenset[str]:
-    """Return the variables of secrets that only this service uses, and that may be unset.
+    """Return the secret variables that only this service uses and that may be unset.
 
     The other service does not receive them: a process cannot leak a secret that it never had.
     """

@@ -124,10 +124,10 @@ class Setting(Generic[T]):
         return [self]
 
     def read(self, environ: Mapping[str, str], environment: str, *, strict: bool) -> T | None:
-        """Return the value of the variable, or None if it is not set.
+        """Return the variable's value, or None if it is not set.
 
         An empty variable counts as unset, unless the type accepts empty text. `strict` applies the
-        rules of staging and production.
+        staging and production rules.
         """
         text = environ.get(self.variable)
         if not text and self.required and strict:

@@ -20,7 +20,7 @@ _HASH_BYTES: Final = 8
 
 
 def compute_fingerprint(settings: Settings, role: NodeRole) -> dict[str, str]:
-    """Return hashes of the settings that a role uses, and its secret key fingerprints.
+    """Return setting hashes for a role, and its secret key fingerprints.
 
     A setting has one hash per secret key, so that nodes with one key in common can be compared. The
     currency is not included, because a database is bound to it.
@@ -40,7 +40,7 @@ def compute_fingerprint(settings: Settings, role: NodeRole) -> dict[str, str]:
 
 
 def is_critical(name: str) -> bool:
-    """Return whether a node with another value of this setting must not run."""
+    """Return whether a node with another value for this setting must not run."""
     variable = name.partition(" ")[0]
     return any(
         item.variable == variable and item.match is Match.REFUSE
@@ -58,7 +58,7 @@ def list_differences(fingerprint: Fingerprint, other: Fingerprint) -> list[str]:
 
 
 def find_common_values(fingerprints: Iterable[Fingerprint]) -> dict[str, str]:
-    """Return the most frequent hash of each setting; of equally frequent ones, the first."""
+    """Return each setting's most frequent hash; if several are equally frequent, the first."""
     counts: dict[str, Counter[str]] = {}
     for fingerprint in fingerprints:
         for name, value in fingerprint.items():

@@ -20,7 +20,7 @@ class Environment(StrEnum):
 
 
 class MismatchAction(StrEnum):
-    """What a node does at startup if its settings differ from the settings of other nodes."""
+    """What a node does at startup if its settings differ from other nodes' settings."""
 
     REFUSE = "refuse"
     WARN = "warn"

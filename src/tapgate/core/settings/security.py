@@ -93,7 +93,7 @@ class OidcSettings(SettingGroup):
     role_map = Setting(
         JsonObject(
             dict[str, AdminRole],
-            'must be a JSON object of roles such as {"tapgate-admins": "system_admin"}',
+            'must be a JSON object with roles such as {"tapgate-admins": "system_admin"}',
             accepts_no_items=False,
         ),
         MISSING,
