@@ -1,4 +1,4 @@
-"""Access tokens of admins: JWTs signed with HS256 only.
+"""Admin access tokens: JWTs signed with HS256 only.
 
 The payload holds the five claims documented in the API. The session id is in the token header,
 which the signature covers as well.
@@ -32,7 +32,7 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerifiedToken(msgspec.Struct, frozen=True):
-    """Content of a token with a valid signature. `Sessions` checks that the session is active."""
+    """Verified token content. `Sessions` checks that the session is active."""
 
     session_id: int
     admin_id: int
@@ -62,7 +62,7 @@ class AccessTokens:
         )
 
     def verify(self, text: str, now: datetime) -> VerifiedToken:
-        """Return the content of a token; raise 401 if it is invalid or expired."""
+        """Return a token's content; raise 401 if it is invalid or expired."""
         token = self._verify_cached(text)
         if token.expires_at <= now.timestamp():
             raise ApiError(Code.UNAUTHORIZED, "The access token has expired.")

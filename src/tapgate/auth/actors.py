@@ -1,4 +1,4 @@
-"""Actors: the performers of operations, as recorded in the audit log."""
+"""Actors: who performs operations, as recorded in the audit log."""
 
 from typing import Self
 
@@ -9,7 +9,7 @@ from tapgate.ledger.commands import AuditFacts
 
 
 class Actor(msgspec.Struct, frozen=True, kw_only=True):
-    """The performer of an operation, with the client address and ID of the request."""
+    """Who performs an operation, with the request's client address and ID."""
 
     #: As stored in audit entries: `type`, `id` and, if known, `name` and `role`.
     record: dict[str, str]
@@ -36,12 +36,12 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def admin_id(self) -> int | None:
-        """ID of the admin who performs the operation; None for other actors."""
+        """The admin's ID; None for other actors."""
         return None if self.principal is None else self.principal.admin_id
 
 
 ANONYMOUS = {"type": "anonymous", "id": "anonymous"}
-#: Actor of operations that no request causes, such as background work and the setup of the demo.
+#: Actor for operations that no request causes, such as background work and demo setup.
 SYSTEM_ACTOR = Actor(record={"type": "system", "id": "system"})
 
 

@@ -1,4 +1,4 @@
-"""API keys of third parties: returned once, stored as keyed hashes."""
+"""Third-party API keys: returned once, stored as keyed hashes."""
 
 import secrets
 from collections.abc import Collection
@@ -40,7 +40,7 @@ _SELECT_KEY = """
     FROM api_keys
     WHERE (key_hash = ANY ($1) OR previous_key_hash = ANY ($1)) AND deleted_at IS NULL
 """
-#: The key of a caller moves to the newest secret key, unless it was changed in between.
+#: Rehashes a caller's key with the newest secret key, unless the key was changed in between.
 _MOVE_HASH = """
     UPDATE api_keys SET key_hash = $3, secret_key_id = $4 WHERE id = $1 AND key_hash = $2
 """
@@ -59,7 +59,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     burst: int | None = None
     allowed_ips: list[Network] | None = None
     last_used_at: datetime | None = None
-    #: The admin who created the key; None for a key of the command line.
+    #: The admin who created the key; None for a key from the command line.
     created_by: int | None = None
     created_by_name: str | None = None
     #: The admin who rotated the key last.
@@ -111,7 +111,7 @@ class ApiKeys:
     ) -> tuple[ApiKey, str]:
         """Create a key and return its record and the key itself, which is not stored.
 
-        With `has_unknown_holder`, another person than `created_by` may receive the key.
+        With `has_unknown_holder`, someone other than `created_by` may receive the key.
         """
         key, prefix = self._generate_secret()
         record = ApiKey(
@@ -135,7 +135,7 @@ class ApiKeys:
         return await self.get(tx, record.id), key
 
     async def save(self, tx: Transaction, key: ApiKey) -> None:
-        """Update the settings of a key that `tx` has locked."""
+        """Update settings for a key that `tx` has locked."""
         columns = ("name", "scopes", "rate_limit", "burst", "allowed_ips", "expires_at")
         await update_row(tx, "api_keys", key, columns)
         await self._signals.publish_and_wait(tx, _TOPIC, str(key.id))
@@ -143,7 +143,7 @@ class ApiKeys:
     async def rotate(
         self, tx: Transaction, key: ApiKey, *, grace_seconds: int, rotated_by: int
     ) -> tuple[ApiKey, str]:
-        """Replace the secret of a key that `tx` has locked.
+        """Replace a key's secret. `tx` must have locked the key.
 
         The previous secret stays valid until the grace period ends or the key expires; older
         secrets become invalid. The key then also acts for the admin who receives the new secret.
@@ -222,7 +222,7 @@ class ApiKeys:
         return cached.principal
 
     async def _load(self, hashes: tuple[bytes, ...]) -> _CachedKey | None:
-        """Load a key by its hashes with all secret keys, newest first."""
+        """Load a key by its hashes under all secret keys, newest first."""
         row = await self._database.fetchrow(_SELECT_KEY, hashes)
         if row is None:
             return None

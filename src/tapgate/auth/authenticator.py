@@ -2,7 +2,7 @@
 
 If a request carries several credentials, a bearer token takes precedence over HMAC headers, and
 HMAC headers over service headers. Generated clients send every header that an operation documents,
-with the token or nothing in those of other credentials. Only the preferred credential counts: its
+with the token or nothing in other credentials' headers. Only the preferred credential counts: its
 rights are never combined with another's, and if it is invalid, no other one is tried.
 """
 
@@ -91,8 +91,8 @@ class Authenticator:
         """Return the principal, or None without a credential; raise if the credential is invalid.
 
         `path` is percent-encoded, as in the request, and excludes the query. Header names are
-        lowercase. `cost` is taken before the database lookup of a credential that this process
-        has not found before, and kept only if the lookup does not find the credential.
+        lowercase. `cost` is taken before the database lookup for a credential that this process has
+        not found before, and kept only if the lookup does not find the credential.
         """
         if self.has_body_signature(headers):
             return await self.signatures.authenticate(method, path, headers, body, cost)

@@ -1,4 +1,4 @@
-"""In-process cache of credentials, invalidated by signals."""
+"""In-process credential cache, invalidated by signals."""
 
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
@@ -12,14 +12,14 @@ T = TypeVar("T")
 
 
 class Cache(Generic[K, V]):
-    """Credential cache, cleared completely by each signal of its topic and each reconnection.
+    """Credential cache, cleared completely by each signal on its topic and each reconnection.
 
     Changes are rare, and evicting too few entries would leave a revoked credential valid.
 
-    Keys that are not found are not cached, so guesses cannot fill the cache. The lookup of such a
-    key costs the caller's address a token. Keys that were found at their last lookup are reloaded
-    at no cost. After a signal, legitimate callers are therefore accepted even if other
-    callers have exhausted the rate limit of the same address.
+    Keys that are not found are not cached, so guesses cannot fill the cache. Looking up such a key
+    costs the caller's address a token. Keys that were found at their last lookup are reloaded at no
+    cost. After a signal, legitimate callers are therefore accepted even if other callers have
+    exhausted the address's rate limit.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Disclosure rules for the personal data of restricted subscribers.
+"""Disclosure rules for restricted subscribers' personal data.
 
 Responses, events, messages, files, and the console all apply these rules. Internal services and
 processors, including their terminals, receive the personal data. An admin receives it for a limited
@@ -75,7 +75,7 @@ class Subject(NamedTuple):
 
 
 def has_full_disclosure(audience: Audience) -> bool:
-    """Return whether the audience receives the personal data of every subscriber."""
+    """Return whether the audience receives every subscriber's personal data."""
     return audience is not None and audience.kind in _UNRESTRICTED_KINDS
 
 
@@ -112,7 +112,7 @@ async def is_hidden(reader: Reader, audience: Audience, now: datetime, subscribe
 async def find_hidden_accounts(
     reader: Reader, audience: Audience, now: datetime, account_ids: Collection[int | None]
 ) -> set[int]:
-    """Return the ids of the accounts whose holders are hidden from the audience."""
+    """Return account ids whose holders are hidden from the audience."""
     conditions = Conditions()
     hidden = build_hidden_condition(conditions, audience, now)
     if hidden is None or not account_ids:

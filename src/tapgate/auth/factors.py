@@ -1,4 +1,4 @@
-"""Second factors of admins: authenticator apps and passkeys, with recovery codes."""
+"""Admins' second factors: authenticator apps and passkeys, with recovery codes."""
 
 import secrets
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _SEPARATORS: Final = str.maketrans("", "", " -")
 
 #: In `details.methods`: the admin has no factor and signs in again at the identity provider.
 SSO_METHOD: Final = "sso"
-#: Name of a recovery code in the audit log. It replaces a factor, and is not one itself.
+#: Recovery code name in the audit log. The code replaces a factor, and is not one itself.
 RECOVERY_CODE: Final = "recovery_code"
 
 
@@ -42,7 +42,7 @@ class Factors:
     async def list_enrolled(
         self, admin_id: int, source: Database | Transaction | None = None
     ) -> list[Factor]:
-        """Return the enrolled factors of an admin, or an empty list if factors are off."""
+        """Return an admin's enrolled factors, or an empty list if factors are off."""
         return await _list_factors(source or self._database, admin_id) if self.is_enabled else []
 
     async def verify(self, admin_id: int, code: str) -> str | None:
@@ -113,7 +113,7 @@ class Factors:
         await tx.execute("DELETE FROM admin_recovery_codes WHERE admin_id = $1", admin_id)
 
     async def remove_all(self, tx: Transaction, admin_id: int) -> list[Factor]:
-        """Remove all factors of an admin and return which there were."""
+        """Remove all of an admin's factors and return them."""
         factors = await _list_factors(tx, admin_id)
         await self.remove_totp(tx, admin_id)
         await tx.execute("DELETE FROM admin_passkeys WHERE admin_id = $1", admin_id)
@@ -132,7 +132,7 @@ class Factors:
 
     async def _consume_totp(self, admin_id: int, code: str) -> bool:
         async with self._database.transaction() as tx:
-            # Of concurrent uses of a code, in any number of processes, only one gets the lock
+            # If a code is used concurrently, in any number of processes, only one use gets the lock
             # before the step is used.
             row = await tx.fetchrow(
                 "SELECT secret, last_step FROM admin_totp "
@@ -202,7 +202,7 @@ def _generate_recovery_code() -> str:
 
 
 def _build_hash_input(admin_id: int, code: str) -> tuple[str, bytes]:
-    """Return the purpose and the data of a recovery code's keyed hash."""
+    """Return the purpose and data for a recovery code's keyed hash."""
     return "recovery_code", b"%d %b" % (admin_id, code.encode())
 
 

@@ -1,4 +1,4 @@
-"""Signing keys of processors, terminals, and partners.
+"""Signing keys for processors, terminals, and partners.
 
 Verifying a signature requires the secret itself, so secrets are stored sealed by the vault instead
 of hashed.
@@ -27,7 +27,7 @@ from tapgate_client.errors import Code
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.processors import TerminalStatus
 
-#: Published when a signing key is deleted, or when the status of a processor, partner, or terminal
+#: Published when a signing key is deleted, or when a processor's, partner's, or terminal's status
 #: changes.
 HMAC_KEYS_TOPIC = "hmac_keys"
 _RANDOM_BYTES = 32
@@ -131,7 +131,7 @@ class HmacKeys:
         await self._signals.publish_and_wait(tx, HMAC_KEYS_TOPIC)
 
     async def list_page(self, owner_id: int, query: PageQuery) -> list[SigningKey]:
-        """Return the keys of a partner, or of a processor and its terminals, newest first."""
+        """Return keys for a partner, or for a processor and its terminals, newest first."""
         conditions = PageConditions(query)
         conditions.where("(processor_id = {0} OR partner_id = {0})", owner_id)
         conditions.add("deleted_at IS NULL")

@@ -1,4 +1,4 @@
-"""Links with which an admin sets a password."""
+"""Links that let an admin set a password."""
 
 import secrets
 from datetime import datetime, timedelta
@@ -11,8 +11,8 @@ from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 
 INVITATION_LIFETIME: Final = timedelta(days=3)
-#: Page of the console that takes the token. It is in the fragment, which browsers do not send, so
-#: that it appears neither in logs nor in the history of a proxy.
+#: Console page that takes the token. It is in the fragment, which browsers do not send, so that it
+#: appears neither in logs nor in a proxy's history.
 _PATH: Final = "/console/invitation#"
 _RANDOM_BYTES: Final = 32
 _HASH_PURPOSE: Final = "invitation"
@@ -25,7 +25,7 @@ class Invitations:
         self._public_url = public_url.rstrip("/")
 
     async def create(self, tx: Transaction, admin_id: int) -> tuple[str, datetime]:
-        """Return the URL of a new link, and when it expires. An earlier link becomes invalid."""
+        """Return a new link's URL and expiry time. An earlier link becomes invalid."""
         token, expires_at = secrets.token_urlsafe(_RANDOM_BYTES), tx.now() + INVITATION_LIFETIME
         await tx.execute(
             """INSERT INTO admin_invitations (admin_id, token_hash, created_at, expires_at)
@@ -40,7 +40,7 @@ class Invitations:
         return f"{self._public_url}{_PATH}{token}", expires_at
 
     async def find(self, token: str, now: datetime) -> asyncpg.Record | None:
-        """Return the active admin of a valid link, or None."""
+        """Return the active admin for a valid link, or None."""
         return await self._database.fetchrow(
             """SELECT id, email, name FROM admin_invitations JOIN admins ON admins.id = admin_id
                WHERE token_hash = ANY ($1) AND expires_at > $2 AND status = 'active'""",

@@ -14,7 +14,7 @@ _LAST_FLUSH_TIMEOUT = 1.0
 
 
 class LastSeen:
-    """Last-used timestamps for the rows of one table, buffered until the next flush.
+    """Last-used timestamps for rows in one table, buffered until the next flush.
 
     If the process is killed, timestamps that are not yet flushed are lost.
     """

@@ -1,4 +1,4 @@
-"""Authentication of admins with a password and, if enrolled, a second factor, or a passkey."""
+"""Authenticates admins with a password and, if enrolled, a second factor, or a passkey."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.admin import AdminStatus, Factor
 from tapgate_client.schemas.passkeys import AssertedCredential
 
-#: Address under which the wrong codes of an admin are counted in addition to the client's. The
+#: Address under which an admin's wrong codes are counted in addition to the client's. The
 #: limit therefore holds for all addresses together. Only callers with the password reach it.
 _ANY_ADDRESS = "*"
 
@@ -29,7 +29,7 @@ class AuthenticatedAdmin(NamedTuple):
     id: int
     #: The second factor that was verified, or None if the admin has none.
     factor: str | None = None
-    #: Hash of the password that was verified. It must still be the admin's when a session starts.
+    #: The verified password's hash. It must still be the admin's when a session starts.
     password_hash: str | None = None
 
     def __repr__(self) -> str:
@@ -123,7 +123,7 @@ class Logins:
     async def verify_passkey(
         self, admin_id: int, credential: AssertedCredential, address: str
     ) -> str:
-        """Verify a passkey of a logged-in admin; return the factor.
+        """Verify a logged-in admin's passkey; return the factor.
 
         Raises `INVALID_OTP` if the proof is wrong. Failures are counted like failed logins.
         """
@@ -132,7 +132,7 @@ class Logins:
             async with self._count_failure(self._build_source(email, address)):
                 passkey = await self._passkeys.find(credential)
                 if passkey is None or passkey["admin_id"] != admin_id:
-                    raise InvalidPasskeyError("Not a passkey of this admin")
+                    raise InvalidPasskeyError("Not this admin's passkey")
                 await self._passkeys.verify(passkey, credential)
         except InvalidPasskeyError as error:
             raise PasskeyRejectedError(
@@ -152,7 +152,7 @@ class Logins:
             await login_failures.release(self._database, source)
 
     async def verify_code(self, admin_id: int, code: str, address: str) -> str:
-        """Verify a code of a logged-in admin; return which factor it belongs to.
+        """Verify a logged-in admin's code; return which factor it belongs to.
 
         Raises `INVALID_OTP` if it is wrong. Wrong codes are counted like failed logins.
         """
@@ -161,7 +161,7 @@ class Logins:
             return await self._check_code(source, admin_id, code)
 
     async def verify_password(self, admin_id: int, password: str, address: str) -> bool:
-        """Return whether the password of a logged-in admin is correct.
+        """Return whether a logged-in admin's password is correct.
 
         Wrong passwords are counted like failed logins.
         """

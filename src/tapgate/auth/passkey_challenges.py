@@ -34,7 +34,7 @@ class PasskeyChallenges:
     async def consume(self, challenge: bytes, purpose: bytes) -> bool:
         """Use up a challenge; return False if it is forged, expired, used, or for another purpose.
 
-        Of concurrent uses, in any number of processes, only one returns True.
+        Among concurrent uses, in any number of processes, only one returns True.
         """
         signed, mac = challenge[:_SIGNED_BYTES], challenge[_SIGNED_BYTES:]
         if not self._vault.matches_hash(mac, _VAULT_PURPOSE, signed + purpose):

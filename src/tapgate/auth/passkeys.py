@@ -1,6 +1,6 @@
-"""Passkeys of admins (WebAuthn): enrollment and verification.
+"""Admin passkeys (WebAuthn): enrollment and verification.
 
-A passkey must be discoverable and verify its user, by a PIN or biometrics of the device. It is
+A passkey must be discoverable and verify its user, by the device's PIN or biometrics. It is
 therefore two factors, and logs in without a password.
 """
 
@@ -35,12 +35,12 @@ from tapgate_client.schemas.passkeys import (
 MAX_PASSKEYS: Final = 20  # per admin
 
 _SITE_NAME: Final = "Tapgate"
-#: COSE identifiers of ES256, EdDSA and RS256.
+#: COSE identifiers for ES256, EdDSA and RS256.
 _ALGORITHMS: Final = (-7, -8, -257)
 _MAX_PUBLIC_KEY_BYTES: Final = 600  # an RSA key of 4,096 bits
 _MIN_CREDENTIAL_ID_BYTES: Final = 16
 _TIMEOUT_MS: Final = int(CHALLENGE_LIFETIME.total_seconds()) * 1000
-#: Purpose of the challenges of logins and of step-up.
+#: Challenge purpose for login and step-up.
 _AUTHENTICATION: Final = b"authenticate"
 
 
@@ -85,7 +85,7 @@ class Passkeys:
         if self._relying_party is None:
             raise ApiError(
                 Code.FORBIDDEN,
-                "Passkeys need a domain name. Set TAPGATE_PUBLIC_URL to the address of this site.",
+                "Passkeys need a domain name. Set TAPGATE_PUBLIC_URL to this site's address.",
                 details={"required": ["domain_name"]},
             )
         return self._relying_party
@@ -93,7 +93,7 @@ class Passkeys:
     async def build_creation_options(
         self, admin: asyncpg.Record, session_id: int
     ) -> CreationOptions:
-        """Return the options with which the browser of this session creates a passkey."""
+        """Return the options with which this session's browser creates a passkey."""
         rows = await self.list_by_admin(self._database, admin["id"])
         return CreationOptions(
             rp=RelyingPartyEntity(self.relying_party.id, _SITE_NAME),
@@ -105,14 +105,14 @@ class Passkeys:
             ),
             pub_key_cred_params=[CredentialParameters(alg) for alg in _ALGORITHMS],
             timeout=_TIMEOUT_MS,
-            # An authenticator replaces a passkey of the same user instead of adding one.
+            # An authenticator replaces the same user's passkey instead of adding one.
             exclude_credentials=[
                 CredentialDescriptor(encode_binary(row["credential_id"])) for row in rows
             ],
         )
 
     def build_request_options(self) -> RequestOptions:
-        """Return the options with which a browser proves any passkey of this site."""
+        """Return the options with which a browser proves any of this site's passkeys."""
         return RequestOptions(
             challenge=encode_binary(self._challenges.create(_AUTHENTICATION)),
             timeout=_TIMEOUT_MS,
@@ -173,7 +173,7 @@ class Passkeys:
     async def list_by_admin(
         self, source: Database | Transaction, admin_id: int
     ) -> list[asyncpg.Record]:
-        """Return the passkeys of an admin, at most `MAX_PASSKEYS`, newest first."""
+        """Return an admin's passkeys, at most `MAX_PASSKEYS`, newest first."""
         rows: list[asyncpg.Record] = await source.fetch(
             """SELECT id, name, created_at, last_used_at, credential_id FROM admin_passkeys
                WHERE admin_id = $1 ORDER BY id DESC""",
@@ -199,7 +199,7 @@ class Passkeys:
         )
 
     async def verify(self, passkey: asyncpg.Record, credential: AssertedCredential) -> None:
-        """Verify the proof of a passkey and use up its challenge; raise InvalidPasskeyError."""
+        """Verify a passkey's proof and use up its challenge; raise InvalidPasskeyError."""
         await _import_webauthn()
         from webauthn import verify_authentication_response  # noqa: PLC0415
 
@@ -224,7 +224,7 @@ class Passkeys:
         await self._advance_sign_count(passkey["id"], verified.new_sign_count)
 
     async def _advance_sign_count(self, passkey_id: int, sign_count: int) -> None:
-        """Store the counter of a passkey; raise if it did not increase.
+        """Store a passkey's counter; raise if it did not increase.
 
         Authenticators without a counter, such as phones that sync passkeys, always send 0.
         """
@@ -253,7 +253,7 @@ class Passkeys:
 
 
 def find_relying_party(public_url: str) -> RelyingParty | None:
-    """Return the relying party of a public URL, or None if its host is an IP address.
+    """Return the relying party for a public URL, or None if its host is an IP address.
 
     Browsers do not allow passkeys for IP addresses. A loopback address, the default in development,
     is replaced by `localhost`.
@@ -282,13 +282,13 @@ def _build_enrollment_purpose(admin_id: int, session_id: int) -> bytes:
 
 
 def _describe(error: Exception) -> str:
-    """Return the kind of an error. Its message may contain input."""
+    """Return an error's kind. Its message may contain input."""
     return f"Verification failed: {type(error).__name__}"
 
 
 async def _import_webauthn() -> None:
     """Import the library in a thread, so that requests in progress continue.
 
-    Few processes need it, and importing it takes an eighth of the time of a start.
+    Few processes need it, and importing it takes an eighth of the startup time.
     """
     await asyncio.to_thread(import_module, "webauthn")

@@ -1,4 +1,4 @@
-"""Hashing of admin passwords: Argon2id in a thread pool, shared fairly between addresses."""
+"""Hashes admin passwords: Argon2id in a thread pool, shared fairly between addresses."""
 
 import asyncio
 import base64
@@ -25,13 +25,13 @@ OWASP_PARAMETERS = argon2.Parameters(
     hash_len=32,
 )
 
-#: Per process: half of the CPUs, so that a flood of logins leaves CPUs for payments.
+#: Per process: half of the CPUs, so that a login flood leaves CPUs for payments.
 _MAX_THREADS = max(1, (os.cpu_count() or 1) // 2)
 #: Maximum number of tasks waiting for a thread. One thread completes 64 in about two seconds.
 _MAX_WAITING = 64
 _MAX_WAITING_PER_ADDRESS = 8
 _TIMEOUT_SECONDS = 10.0
-#: Group of passwords hashed for new admins, separate from the groups of client addresses.
+#: Group for new admins' passwords, separate from the client address groups.
 PLATFORM_GROUP = ""
 
 
@@ -53,7 +53,7 @@ class Passwords:
         return await self._run(address, self._hasher.hash, password)
 
     async def hash_unknown(self) -> str:
-        """Return the hash of a random password that is not kept, so that no password matches."""
+        """Hash a random password that is not kept, so that no password matches."""
         return await self.hash(secrets.token_urlsafe(32))
 
     async def matches(

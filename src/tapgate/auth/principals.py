@@ -1,4 +1,4 @@
-"""Authenticated caller of a request."""
+"""A request's authenticated caller."""
 
 from datetime import datetime
 from typing import Literal
@@ -13,7 +13,7 @@ PrincipalKind = Literal["api_key", "admin", "processor", "partner", "service"]
 class Principal(msgspec.Struct, frozen=True, kw_only=True):
     """Authenticated caller. Only the numeric ids that apply to its kind are set.
 
-    `id` is `key_...` for an API key and for the signing key of a processor, terminal, or partner,
+    `id` is `key_...` for an API key and for a processor's, terminal's, or partner's signing key,
     `adm_...` for an admin, and the name for an internal service.
     """
 
@@ -39,12 +39,12 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     processor_id: int | None = None
     terminal_id: int | None = None
     partner_id: int | None = None
-    #: Scope of the idempotency keys of the terminal, processor, or partner that owns a signing key.
+    #: Idempotency key scope for the terminal, processor, or partner that owns a signing key.
     owner_scope: str | None = None
     #: Scopes under which the owner's requests may be stored; empty if `idempotency_scope` is the
     #: only one.
     lookup_scopes: tuple[str, ...] = ()
-    #: Rate limit of an API key; None for the platform's default.
+    #: API key rate limit; None for the platform's default.
     rate_limit: int | None = None
     burst: int | None = None
     #: Networks from which an API key may be used; empty for any address.
@@ -52,7 +52,7 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def idempotency_scope(self) -> str:
-        """Scope of the caller's idempotency keys: a signing key's owner, or else the caller."""
+        """The caller's idempotency key scope: a signing key's owner, or else the caller."""
         return self.owner_scope or self.rate_limit_key
 
     @property
@@ -62,5 +62,5 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rate_limit_key(self) -> str:
-        """Key of the caller's rate limit bucket: one per key, admin, or service."""
+        """The caller's rate limit bucket key: one per key, admin, or service."""
         return f"service:{self.id}" if self.kind == "service" else self.id

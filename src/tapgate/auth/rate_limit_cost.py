@@ -1,4 +1,4 @@
-"""Rate limit cost of expensive work done before the caller is authenticated."""
+"""Rate limit cost for expensive work done before the caller is authenticated."""
 
 from typing import Protocol
 

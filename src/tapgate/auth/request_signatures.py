@@ -1,4 +1,4 @@
-"""Authentication of requests signed by processors, terminals, partners and internal services."""
+"""Authenticates requests signed by processors, terminals, partners and internal services."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,7 +14,7 @@ from tapgate_client.errors import ApiError, Code
 
 Headers = Mapping[bytes, bytes]
 
-#: Used to verify signatures of unknown keys and services, so that timing does not reveal whether
+#: Used to verify signatures from unknown keys and services, so that timing does not reveal whether
 #: they exist.
 _DUMMY_SECRET = bytes(32)
 _INVALID_SIGNATURE_MESSAGE = "The key is unknown or inactive, or the signature is invalid."
@@ -39,7 +39,7 @@ class RequestSignatures:
         }
 
     async def require_known_key(self, headers: Headers, cost: RateLimitCost = NO_COST) -> Principal:
-        """Return the principal of the key that a signed request names, before its body is read.
+        """Return the principal for the key that a signed request names, before its body is read.
 
         Raises 401 if a header is missing, the timestamp is malformed or too far from the server's
         time, or the key is unknown. The signature is not verified yet.

@@ -8,7 +8,7 @@ from tapgate.runtime.store.transaction import Transaction
 
 
 def select_name(column: str) -> str:
-    """Return SQL for the name of the admin whose ID a column of another table contains."""
+    """Return SQL for an admin's name, given another table's column with the admin ID."""
     return f"(SELECT admins.name FROM admins WHERE admins.id = {column})"
 
 
@@ -25,7 +25,7 @@ async def rotate_secret(
     returning: str = "id",
     **other_columns: object,
 ) -> asyncpg.Record | None:
-    """Replace the secret and other columns of a row; return the row, or None if there is none.
+    """Replace a row's secret and other columns; return the row, or None if there is none.
 
     Until the grace period ends, the current secret is kept as the previous secret. Older secrets
     are deleted.

@@ -88,10 +88,10 @@ class Sessions:
         self._access_tokens = access_tokens
         self._factors = factors
         idle = None if idle_minutes is None else timedelta(minutes=idle_minutes)
-        #: Maximum time without a request, of API sessions and of console sessions.
+        #: Maximum time without a request, for API sessions and for console sessions.
         self._idle_limits = (idle, idle or DEFAULT_CONSOLE_IDLE)
         self.last_seen = LastSeen(database, clock, "sessions", "last_seen_at")
-        #: When this process last saw a session, for those with an idle limit.
+        #: When this process last saw a session that has an idle limit.
         self._seen_at: dict[int, datetime] = {}
         self._cache: Cache[int, Principal] = Cache(signals, _TOPIC, self._load)
 
@@ -112,7 +112,7 @@ class Sessions:
         a factor that was enrolled since the login found none.
 
         If second factors are required and the admin has none, the session may only enroll one.
-        Admins of the identity provider can only start sessions with single sign-on, so that the
+        Identity provider admins can only start sessions with single sign-on, so that the
         provider can end their access. Such a session keeps its `id_token`, sealed.
         """
         now = tx.now()
@@ -197,7 +197,7 @@ class Sessions:
     async def end_all(
         self, tx: Transaction, admin_id: int, *, except_session: int | None = None
     ) -> None:
-        """End the sessions of an admin, for example when the admin is disabled."""
+        """End an admin's sessions, for example when the admin is disabled."""
         await tx.execute(
             """UPDATE sessions SET ended_at = $2, sealed_id_token = NULL
                WHERE admin_id = $1 AND ended_at IS NULL AND id IS DISTINCT FROM $3::bigint""",
@@ -208,7 +208,7 @@ class Sessions:
         await self.publish_change(tx)
 
     async def get_id_token(self, session_id: int) -> str | None:
-        """Return the ID token of a session of single sign-on, or None."""
+        """Return a single sign-on session's ID token, or None."""
         sealed = await self._database.fetchval(
             "SELECT sealed_id_token FROM sessions WHERE id = $1", session_id
         )
@@ -247,7 +247,7 @@ class Sessions:
     async def authenticate(
         self, access_token: str, cost: RateLimitCost = NO_COST, *, is_use: bool = True
     ) -> Principal:
-        """Return the principal of an access token; raise 401 if the token or session is invalid.
+        """Return the principal for an access token; raise 401 if the token or session is invalid.
 
         The role and name come from the database. The role in the token may be outdated, and the
         token contains no name. Unless `is_use`, as for pages that refresh automatically, the
@@ -316,7 +316,7 @@ class Sessions:
             is_console=admin["is_console"],
             is_sso=admin["is_sso"],
             signed_in_at=admin["created_at"],
-            # Without a factor, an admin of single sign-on signs in again at the provider.
+            # Without a factor, a single sign-on admin signs in again at the provider.
             needs_step_up=has_factor or (admin["is_sso"] and self._factors.is_enabled),
         )
 
@@ -325,7 +325,7 @@ class Sessions:
     ) -> asyncpg.Record | None:
         """Load a refresh token with its session and lock both rows.
 
-        Because of the locks, the second of two concurrent uses finds the token used.
+        The locks ensure that the second of two concurrent uses finds the token used.
         """
         return await tx.fetchrow(
             """SELECT token_hash, expires_at, used_at, session_id, ended_at,
@@ -412,7 +412,7 @@ async def _count_used_tokens(tx: asyncpg.Connection, session_id: int) -> int:
 async def _delete_expired(tx: asyncpg.Connection, admin_id: int, now: datetime) -> None:
     """Delete the admin's sessions whose refresh tokens all expired more than a day ago.
 
-    The margin of one day keeps a session whose last refresh token is being exchanged concurrently.
+    The one-day margin keeps a session whose last refresh token is being exchanged concurrently.
     """
     await tx.execute(
         """DELETE FROM sessions WHERE admin_id = $1 AND NOT EXISTS (

@@ -18,7 +18,7 @@ from tapgate_client.schemas.processors import TerminalStatus
 async def find_terminal_names(
     database: Database, public_ids: Iterable[str | None]
 ) -> dict[str | None, str]:
-    """Return the names of terminals by their public IDs."""
+    """Return terminal names by public ID."""
     decoded = {
         number: public_id
         for public_id in public_ids

@@ -1,1 +1,1 @@
-"""Single sign-on of admins with OpenID Connect."""
+"""Single sign-on for admins with OpenID Connect."""

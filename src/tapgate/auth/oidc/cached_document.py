@@ -1,4 +1,4 @@
-"""Document of the identity provider, cached by this process."""
+"""Identity provider document, cached by this process."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Verification of ID tokens (OpenID Connect Core, section 3.1.3.7)."""
+"""Verifies ID tokens (OpenID Connect Core, section 3.1.3.7)."""
 
 import base64
 import hashlib
@@ -18,7 +18,7 @@ from tapgate_client.schemas.fields import TEXT_RULE, EmailRule, InvalidValueErro
 
 _MAX_TOKEN_LENGTH: Final = 64 * 1024
 _MAX_SUBJECT_LENGTH: Final = 255
-#: Of a token in the logout URL. Many servers reject URLs of more than 8 KiB.
+#: For a token in the logout URL. Many servers reject URLs longer than 8 KiB.
 _MAX_HINT_LENGTH: Final = 6000
 _LEEWAY_SECONDS: Final = 60
 _EMAIL_RULE: Final = EmailRule(allow_single_label=True)
@@ -44,7 +44,7 @@ class Identity(Redacted, msgspec.Struct, frozen=True, kw_only=True):
     subject: str
     email: str
     name: str
-    #: None if the role claim has no value of the role map.
+    #: None if the role claim has no value in the role map.
     role: str | None
     #: The ID token, with which the session ends at the provider; None if it is long.
     id_token: str | None = None
@@ -108,7 +108,7 @@ async def verify_id_token(
 
 
 def find_role(claims: Mapping[str, Any], settings: OidcSettings) -> str | None:
-    """Return the role of the first entry of the role map that the role claim contains."""
+    """Return the role for the first role map entry that the role claim contains."""
     value = _find_claim(claims, settings.role_claim)
     values = value if isinstance(value, list) else [value]
     return next((role for key, role in settings.role_map.items() if key in values), None)
@@ -125,7 +125,7 @@ def _find_claim(claims: Mapping[str, Any], name: str) -> Any:
 
 
 async def _verify_signature(token: str, provider: Provider) -> tuple[str, dict[str, Any]]:
-    """Return the algorithm and the claims of a token that the provider has signed."""
+    """Return the algorithm and claims for a token that the provider has signed."""
     if len(token) > _MAX_TOKEN_LENGTH:
         raise InvalidIdTokenError("length")
     try:

@@ -81,9 +81,9 @@ class OidcLogins:
         )
 
     async def start(self, session_id: int | None = None) -> tuple[str, str]:
-        """Return the URL of the provider's sign-in page, and the token that completes the login.
+        """Return the provider's sign-in page URL, and the token that completes the login.
 
-        To verify the admin of a session, the provider must ask for the credentials again.
+        To verify a session's admin, the provider must ask for the credentials again.
         """
         try:
             metadata = await self._provider.get_metadata()
@@ -145,7 +145,7 @@ class OidcLogins:
     async def finish(self, tx: Transaction, state: str) -> None:
         """Forget the identity, so that the login starts one session; raise 401 if it already has.
 
-        Of concurrent calls, in any number of processes, one succeeds.
+        Among concurrent calls, in any number of processes, one succeeds.
         """
         is_open = await tx.fetchval(
             """UPDATE oidc_logins SET sealed_identity = NULL

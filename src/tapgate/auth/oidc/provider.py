@@ -1,4 +1,4 @@
-"""Identity provider: its endpoints, its keys, and the exchange of authorization codes."""
+"""Identity provider: endpoints, keys, and authorization code exchange."""
 
 import base64
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ _JsonObject = dict[str, Any]
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True):
-    """Fields of the discovery document."""
+    """Discovery document fields."""
 
     issuer: str
     authorization_endpoint: str
@@ -64,7 +64,7 @@ class Provider:
         return await self._metadata.get()
 
     async def find_key(self, algorithm: str, key_id: str | None) -> jwt.PyJWK | None:
-        """Return the key of an ID token, or None. An unknown key is looked up at the provider."""
+        """Return the key for an ID token, or None. An unknown key is looked up at the provider."""
         key = _select_key((await self._key_set.get()).keys, algorithm, key_id)
         if key is None:
             key = _select_key((await self._key_set.refresh()).keys, algorithm, key_id)

@@ -53,7 +53,7 @@ async def _send(
         httpx2.AsyncClient(
             timeout=_TIMEOUT_SECONDS,
             trust_env=False,
-            # A provider in the operator's own network often has a certificate of a private
+            # A provider in the operator's own network often has a certificate from a private
             # authority, which SSL_CERT_FILE names.
             verify=get_tls_context_for(url, trust_env=True),
         ) as client,
