@@ -7,8 +7,8 @@ the API: null means the same as an absent field, and a lone surrogate is an inva
 than malformed JSON. If a failure may be due to one of these rules, the body is decoded again with
 nullable fields. Both passes build only declared fields, so the cost is bounded by the body size.
 
-An unknown value of an enum is an invalid value too, not a wrong type. It is found in another pass
-with open enums, whose check then reports every invalid field.
+An unknown enum value is an invalid value too, not a wrong type. Another pass with open enums then
+reports every invalid field.
 """
 
 import re
@@ -119,12 +119,12 @@ def _convert(
 
 
 def _raise_unknown_values(decoded: Any, currency: str | None) -> None:
-    """Raise InvalidValueError for all invalid values of an open type."""
+    """Raise InvalidValueError for all invalid values in a struct with open enums."""
     assert currency is not None
     check = compile_check(type(decoded), currency)
     assert check is not None
     check(decoded)
-    raise AssertionError("an open type has an unknown value")
+    raise AssertionError("a struct with open enums has an unknown value")
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Self
 
 
 class ObjectAccess(Flag):
-    """Object check of an endpoint, with its title and description. Checks combine with `|`."""
+    """Object check with its title and description. Checks combine with `|`."""
 
     title: str
     description: str

@@ -1,6 +1,6 @@
 """Types in which strings replace enums, to decode values that an enum does not have.
 
-msgspec stops at the first unknown value of an enum. The gateway decodes such a body again with the
+msgspec stops at the first unknown enum value. The gateway decodes such a body again with the
 open type, to report every invalid field. A client decodes such a response again, because a newer
 gateway may return values that the client does not know.
 """
@@ -18,7 +18,7 @@ _ENUM_ERROR = "Invalid enum value"
 
 
 def is_unknown_value(error: msgspec.DecodeError) -> bool:
-    """Return whether a decoder failed because an enum does not have a value."""
+    """Return whether a decoder failed on an unknown enum value."""
     return isinstance(error, msgspec.ValidationError) and str(error).startswith(_ENUM_ERROR)
 
 
@@ -26,7 +26,7 @@ def is_unknown_value(error: msgspec.DecodeError) -> bool:
 def open_enums(kind: Any) -> Any:
     """Return a type that accepts any string for each enum in `kind`.
 
-    Fields keep the rules of their enums. A struct becomes a subclass with the same name.
+    Fields keep their enum rules. A struct becomes a subclass with the same name.
     """
     if isinstance(kind, type) and issubclass(kind, Enum):
         return Annotated[str, get_enum_rule(kind)]

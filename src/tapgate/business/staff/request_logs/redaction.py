@@ -30,9 +30,9 @@ _ERROR_TEXTS: Final = frozenset({"error", "message"})
 #: Words in error details that no schema declares.
 _DETAIL_WORDS: Final = frozenset({"code", "required", "retry_after", "scope", "transaction_status"})
 
-#: Between the names of nested fields in the details of an error, such as `data[0].amount`.
+#: Between nested field names in error details, such as `data[0].amount`.
 _PATH_SEPARATOR: Final = re.compile(r"\[[0-9]{1,4}\]|\.")
-#: Reported in the details of an error instead of a field.
+#: Reported in error details instead of a field.
 _WHOLE_BODY: Final = "body"
 _PATTERNS: Final = {
     LogForm.NUMBER: re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,4})?"),
@@ -45,7 +45,7 @@ _PATTERNS: Final = {
 
 
 class _Kept:
-    """What may be logged of a field: scalars in `forms`, and objects with these `fields`."""
+    """Loggable part of a field: scalars in `forms`, and objects with these `fields`."""
 
     def __init__(self) -> None:
         self.forms: set[LogForm] = set()
@@ -53,7 +53,7 @@ class _Kept:
         self.has_masked = False
 
     def add(self, kind: Any) -> None:
-        """Add what may be logged of a type."""
+        """Add the loggable part of a type."""
         for member in iter_union_members(kind):
             bare, *notes = get_args(member) if get_origin(member) is Annotated else (member,)
             if get_struct(bare) is not None:
@@ -76,7 +76,7 @@ class _Kept:
 
 @cache
 def _list_kept_fields(kind: Any) -> Mapping[str, _Kept]:
-    """Return what may be logged of a struct's fields, by encoded name."""
+    """Return the loggable parts of a struct's fields, by encoded name."""
     found: dict[str, _Kept] = {}
     for field in msgspec.structs.fields(kind):
         found[field.encode_name] = kept = _Kept()
@@ -107,7 +107,7 @@ def get_declared_names() -> frozenset[str]:
 
 @cache
 def _get_kept_detail(name: str) -> _Kept:
-    """Return what may be logged of an error detail: what every field with its name allows."""
+    """Return the loggable part of an error detail: what every field with its name allows."""
     kept = _Kept()
     if name in _DETAIL_WORDS:
         kept.forms.add(LogForm.WORD)
@@ -125,7 +125,7 @@ def _is_declared(path: str) -> bool:
 
 
 def redact_body(body: bytes, kind: Any) -> str | None:
-    """Return a JSON body of this type without secrets and personal data.
+    """Return a JSON body without secrets and personal data. `kind` is its declared type.
 
     Return None if it is empty, too large or not a JSON object.
     """
@@ -137,7 +137,7 @@ def redact_body(body: bytes, kind: Any) -> str | None:
 
 
 def redact_error(body: bytes) -> str | None:
-    """Return the body of an error response without submitted names, or None like `redact_body`."""
+    """Return an error body without submitted names, or None like `redact_body`."""
     value = _decode_object(body)
     if value is None:
         return None
@@ -167,7 +167,7 @@ def _list_invalid_fields(error: dict[str, Any]) -> list[str]:
 
 
 def redact_query(query: bytes, kind: Any) -> str | None:
-    """Return the parameters of a query as a JSON object, or None if there are none."""
+    """Return query parameters as a JSON object, or None if there are none."""
     if not query:
         return None
     try:
@@ -202,7 +202,7 @@ def _redact_object(
 
 
 def _redact_detail(name: str, value: Any, depth: int = 0) -> Any:
-    """Redact a part of an error. Its names are the gateway's own, except those of fields."""
+    """Redact part of an error. The gateway chose its names, except invalid field names."""
     if not isinstance(value, dict):
         return _redact(value, _get_kept_detail(name), depth)
     if name == "fields":
