@@ -50,6 +50,9 @@ import sysconfig
 sysconfig.get_config_vars()  # may import a module named after the platform
 before = set(sys.modules)
 from tapgate_client import *
+import pkgutil, tapgate_client
+for module in pkgutil.walk_packages(tapgate_client.__path__, "tapgate_client."):
+    __import__(module.name)
 print("\\n".join(sys.modules.keys() - before))
 """
 #: Dependencies of `tapgate-client`, with what httpx2 installs.
