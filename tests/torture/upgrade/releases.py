@@ -53,6 +53,12 @@ class Release(NamedTuple):
     #: Whether it has the contract migration below.
     has_contract: bool = False
 
+    @property
+    def schema(self) -> str:
+        """Number of the newest migration."""
+        (migrations,) = self.source.rglob(MIGRATIONS_DIR.name)
+        return get_newest_number(migrations)
+
     def build_command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-c", _RUN, *arguments]
 
@@ -113,6 +119,4 @@ def check_out(reference: str, folder: Path) -> Release:
     ).stdout
     with zipfile.ZipFile(io.BytesIO(archive)) as files:
         files.extractall(folder)
-    (migrations,) = (folder / "src").rglob(MIGRATIONS_DIR.name)
-    newest = get_newest_number(migrations)
-    return Release(f"{reference} (schema {newest})", folder / "src")
+    return Release(reference, folder / "src")
