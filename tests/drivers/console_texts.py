@@ -94,7 +94,11 @@ def list_script_texts() -> set[str]:
 
 def list_action_texts() -> set[str]:
     """Return the texts of actions, which some modules build from parts."""
-    own = (limits.FEE_FORM.action, commission.COMMISSION_FORM.action, general_ledger._CHANGE_ACTION)
+    own = (
+        limits.FEE_FORM.action,
+        commission.COMMISSION_FORM.action,
+        general_ledger.GL_CODES_FORM.action,
+    )
     return {text for action in (*ACTIONS, *own) for text in _list_texts(action) if text}
 
 

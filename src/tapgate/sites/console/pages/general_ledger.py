@@ -3,14 +3,12 @@
 from typing import Any, Final
 
 from tapgate.http.endpoint import Reply
-from tapgate.sites.console import stale_check
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components.lists import get_filtered_list
-from tapgate.sites.console.form_errors import describe_value_error
+from tapgate.sites.console.components.table_form import TableForm
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
 from tapgate_client.clock import get_platform_day
-from tapgate_client.errors import ApiError, Code
 
 pages = Pages()
 
@@ -23,15 +21,18 @@ _FORMATS: Final = (
     ("hledger", "hledger"),
     ("beancount", "Beancount"),
 )
-_LABELS: Final = {"gl_code": "GL code", "name": "Name"}
-_CHANGE_ACTION: Final = Action(
-    name="ledger.gl_codes",
-    endpoint=f"PUT {_CODES_PATH}",
-    title="GL codes",
-    description="Reports and journals use the new codes for all days. Download past journals again "
-    "if your accounting software must use them too.",
-    button="Save",
-    success_message="GL codes updated.",
+GL_CODES_FORM: Final = TableForm(
+    Action(
+        name="ledger.gl_codes",
+        endpoint=f"PUT {_CODES_PATH}",
+        title="GL codes",
+        description="Reports and journals use the new codes for all days. Download past journals "
+        "again if your accounting software must use them too.",
+        button="Save",
+        success_message="GL codes updated.",
+    ),
+    "general_ledger/gl_codes.html",
+    _PAGE_PATH,
 )
 
 
@@ -49,7 +50,7 @@ async def show_general_ledger(request: PageRequest) -> Reply[bytes]:
         filter_errors=filter_errors,
         formats=_FORMATS,
         today=get_platform_day(services.clock(), services.settings.timezone).isoformat(),
-        codes_endpoint=_CHANGE_ACTION.endpoint,
+        codes_endpoint=GL_CODES_FORM.action.endpoint,
     )
 
 
@@ -63,57 +64,25 @@ async def download_journal(request: PageRequest) -> Reply[bytes]:
 
 @pages.get(f"{_PAGE_PATH}/gl-codes")
 async def show_codes_form(request: PageRequest) -> Reply[bytes]:
-    await request.require_access(_CHANGE_ACTION.endpoint)
-    codes = (await request.get(_CODES_PATH))["data"]
-    return _render_form(request, codes, stale_check.fingerprint(codes))
+    codes = await _load_codes(request)
+    return GL_CODES_FORM.show(request, codes, {"codes": codes})
 
 
 @pages.post(f"{_PAGE_PATH}/gl-codes")
 async def change_codes(request: PageRequest) -> Reply[bytes]:
-    await request.require_access(_CHANGE_ACTION.endpoint)
-    current = (await request.get(_CODES_PATH))["data"]
-    codes = [
-        {
-            "kind": code["kind"],
-            "gl_code": request.form.get(f"gl_code_{code['kind']}") or "",
-            "name": request.form.get(f"name_{code['kind']}") or "",
+    current = await _load_codes(request)
+    codes = {
+        kind: {
+            "kind": kind,
+            "gl_code": request.form.get(f"gl_code_{kind}") or "",
+            "name": request.form.get(f"name_{kind}") or "",
         }
-        for code in current
-    ]
-    try:
-        stale_check.require_unchanged(request.form.get("seen"), current)
-        await request.send("PUT", _CODES_PATH, {"data": codes})
-    except ApiError as error:
-        if error.code is Code.UNAUTHORIZED:
-            raise
-        return _render_form(request, codes, request.form.get("seen"), error)
-    return request.redirect(_PAGE_PATH, _CHANGE_ACTION.success_message)
+        for kind in [code["kind"] for code in current]
+    }
+    return await GL_CODES_FORM.submit(request, current, codes, {"codes": [*codes.values()]})
 
 
-def _render_form(
-    request: PageRequest,
-    codes: list[dict[str, Any]],
-    fingerprint: str | None,
-    error: ApiError | None = None,
-) -> Reply[bytes]:
-    fields = {} if error is None else (error.details or {}).get("fields", {})
-    return request.render(
-        "general_ledger/gl_codes.html",
-        action=_CHANGE_ACTION.translate(request.translator),
-        address=request.context.path,
-        error=error,
-        is_marked=bool(fields),
-        problems={
-            code["kind"]: {
-                name: describe_value_error(
-                    request.translate(label), fields[path], request.translator
-                )
-                + "."
-                for name, label in _LABELS.items()
-                if (path := f"data[{index}].{name}") in fields
-            }
-            for index, code in enumerate(codes)
-        },
-        codes=codes,
-        fingerprint=fingerprint,
-    )
+async def _load_codes(request: PageRequest) -> list[dict[str, Any]]:
+    await request.require_access(GL_CODES_FORM.action.endpoint)
+    codes: list[dict[str, Any]] = (await request.get(_CODES_PATH))["data"]
+    return codes
