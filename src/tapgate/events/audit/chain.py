@@ -3,14 +3,14 @@
 Each entry's hash covers the previous hash and the entry itself, in order of `sequence`. A writer
 takes its sequence number long before it commits, so numbers become visible out of order. An entry
 that became visible below the sealed head could never be linked. The sealer therefore takes a
-high-water mark: first S, the last sequence number assigned, then X, an xid of its own. It seals up
-to S once no transaction older than X is running.
+high-water mark: first S, the last sequence number assigned, then X, a new xid. It seals up to S
+once no transaction older than X is running.
 
 Why this is correct: a writer with a number n <= S took it before S was read. A writer has its xid
-before its number (because of the order of the table's columns), and xids only grow, so that
+before its number (because of the table's column order), and xids only grow, so that
 writer's xid is less than X. Once a snapshot's xmin has reached X, every such writer has committed
-or never will. In any later snapshot, each n <= S is therefore either visible or never will be. (The
-xmax of a snapshot cannot serve as X: it is one past the last *completed* xid, and running
+or never will. In any later snapshot, each n <= S is therefore either visible or never will be. (A
+snapshot's xmax cannot serve as X: it is one past the last *completed* xid, and running
 transactions may have xids above it.)
 """
 
@@ -28,11 +28,11 @@ from tapgate.runtime.store.work_queue import build_backlog_sql
 from tapgate.runtime.thread_pool import BoundedThreadPool
 from tapgate_client.schemas.audit import Verification
 
-#: Previous hash of the first entry.
+#: The first entry's previous hash.
 GENESIS = bytes(32)
 #: Interval at which each process checks for entries to seal.
 SEAL_INTERVAL_SECONDS = 1.0
-#: Small enough that hashing a batch does not noticeably delay the requests of the process.
+#: Small enough that hashing a batch does not noticeably delay the process's requests.
 _BATCH_SIZE = 500
 _FETCH_SIZE = 200
 #: A checkpoint stays at least this many sealed entries behind the end, so that recent entries are
@@ -50,14 +50,14 @@ _hash_pool = BoundedThreadPool("audit verifications", threads=1, max_pending=8)
 
 
 class Link(NamedTuple):
-    """Sequence number and hash of a sealed entry."""
+    """A sealed entry's sequence number and hash."""
 
     sequence: int
     hash: bytes
 
 
 class Checkpoint(NamedTuple):
-    """Verified prefix of the chain: it ends at `link` and contains `entries` sealed entries."""
+    """Verified chain prefix: it ends at `link` and contains `entries` sealed entries."""
 
     link: Link
     entries: int
@@ -153,9 +153,9 @@ async def verify_from_checkpoint(
     """Verify the chain from a checkpoint; also return the next checkpoint.
 
     The chain must also pass through `known` if it is after `start`. Entries are loaded in batches
-    and hashed in a thread. Sealed entries never change, so each batch has a short snapshot of its
-    own; one long snapshot would make payments to busy merchants more expensive. Only the entries
-    after the head are read in the same snapshot as the head.
+    and hashed in a thread. Sealed entries never change, so each batch has a separate, short
+    snapshot; one long snapshot would make payments to busy merchants more expensive. Only the
+    entries after the head are read in the same snapshot as the head.
     """
     verifier = _ChainVerifier(start, known.link, await _get_head(connection))
     last = start.link.sequence

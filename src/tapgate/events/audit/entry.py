@@ -17,10 +17,10 @@ COLUMNS = """id, sequence, occurred_at, event, actor, resource_type, resource_id
 
 
 def to_record(row: Mapping[str, Any], *, masked: bool = False) -> AuditEntry:
-    """Return the public record of an entry.
+    """Return an entry's public record.
 
     A masked record shows which fields changed but hides their values and the reason. It is for
-    callers that may not see the subject of the entry.
+    callers that may not see the entry's subject.
     """
     fields = _build_fields(row)
     if masked:

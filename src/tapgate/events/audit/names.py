@@ -1,4 +1,4 @@
-"""Names of the records that audit entries refer to, as the caller may see them."""
+"""Record names in audit entries, as the caller may see them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -10,7 +10,7 @@ from tapgate_client import ids
 from tapgate_client.schemas.audit import NamedRecord
 
 _SELECT_HOLDERS: Final = "SELECT owner_id, holder_name FROM accounts WHERE owner_id = ANY ({})"
-#: Queries for the IDs and names of records, by the prefix of their IDs.
+#: Queries for record IDs and names, by ID prefix.
 _QUERIES: Final[Mapping[str, str]] = {
     ids.SUBSCRIBER: _SELECT_HOLDERS,
     ids.AGENT: _SELECT_HOLDERS,
@@ -27,7 +27,7 @@ _QUERIES: Final[Mapping[str, str]] = {
         SELECT request.id, holder_name FROM support_requests request
         JOIN accounts ON owner_id = subscriber_id WHERE request.id = ANY ({})""",
 }
-#: Kinds of subjects that can belong to a restricted subscriber, by the prefix of their IDs.
+#: Subject kinds that can belong to a restricted subscriber, by ID prefix.
 _SUBJECT_KINDS: Final[Mapping[str, str]] = {
     ids.SUBSCRIBER: "subscriber",
     ids.ACCOUNT: "account",
@@ -36,7 +36,7 @@ _SUBJECT_KINDS: Final[Mapping[str, str]] = {
 
 
 def list_references(*values: Any) -> set[str]:
-    """Return the IDs of named records in values such as the changes of an entry."""
+    """Return the IDs of named records in values such as an entry's changes."""
     return {
         text
         for text in _iter_texts(values)
@@ -45,13 +45,13 @@ def list_references(*values: Any) -> set[str]:
 
 
 def build_subject(public_id: str) -> Subject | None:
-    """Return the subject that an ID stands for, or None if it belongs to no subscriber."""
+    """Return the subject that an ID identifies, or None if it belongs to no subscriber."""
     kind = _SUBJECT_KINDS.get(public_id[:4])
     return None if kind is None else Subject(kind, public_id)
 
 
 async def load_names(database: Database, public_ids: Iterable[str]) -> list[NamedRecord]:
-    """Return the names of records. Records that do not exist are absent."""
+    """Return record names. Records that do not exist are absent."""
     decoded: dict[str, list[int | None]] = {}
     for public_id in public_ids:
         decoded.setdefault(public_id[:4], []).append(ids.decode(public_id[:4], public_id))

@@ -1,13 +1,13 @@
 """Audit entries for rejected requests, bounded regardless of the number of rejections.
 
 The log is append-only, so a caller that is rejected a hundred times per second must not add an
-entry each time. Per hour, the first rejections of a source (the authenticated actor, or else the
-address) get individual entries, written before the response is sent.
+entry each time. Per hour, each source (the authenticated actor, or else the address) gets
+individual entries for its first rejections, written before the response is sent.
 
 Further rejections are counted by kind in memory, and the counts are flushed to the database every
 second. After the end of the hour, they become one entry per kind with `occurrences`. The number of
-kinds is also bounded: beyond the limit, counts omit the resource and, if necessary, the source
-of anonymous callers.
+kinds is also bounded: beyond the limit, counts omit the resource and, if necessary, the source for
+anonymous callers.
 
 The total limits apply only to anonymous callers, which can come from any number of addresses. The
 number of authenticated callers is limited by their credentials, so only the limits per source apply
@@ -42,7 +42,7 @@ MAX_KINDS_PER_SOURCE = 20
 MAX_ANONYMOUS_KINDS = 500
 
 FLUSH_INTERVAL_SECONDS = 1.0
-#: The last counts of a window may arrive this late.
+#: A window's last counts may arrive this late.
 _CLOSE_GRACE = timedelta(minutes=1)
 _MAX_PENDING = 2_000
 _BATCH_SIZE = 100
@@ -52,7 +52,7 @@ _AGGREGATED_REASON = "Aggregated count: the limit of separate entries was reache
 
 
 class _RejectionKind(msgspec.Struct, frozen=True):
-    """Common properties of rejections that are counted together."""
+    """Common properties for rejections that are counted together."""
 
     rejection: RejectedRequest = msgspec.field(name="refusal")  # name in stored counts
     source: str
@@ -97,7 +97,7 @@ class RejectionLog:
         self._open_transaction = open_transaction
         self._clock = clock
         self._window: datetime | None = None
-        #: Exhausted entry budgets of the current window: sources, or `all` for the common budget of
+        #: Exhausted entry budgets in the current window: sources, or `all` for the common budget of
         #: all anonymous sources.
         self._exhausted_budgets: set[str] = set()
         self._pending: _PendingCounts = {}
@@ -147,7 +147,7 @@ class RejectionLog:
     async def _write_entry(
         self, window: datetime, kind: _RejectionKind, actor: Actor
     ) -> str | None:
-        """Write an entry and return None, or return the name of the exhausted budget."""
+        """Write an entry and return None, or return the exhausted budget's name."""
         async with self._open_transaction() as tx:
             for name, limit in _list_budgets(kind):
                 if not await _reserve_budget(tx, window, f"entries {name}", limit):
@@ -182,7 +182,7 @@ class RejectionLog:
             del pending[key]
 
     async def _close_windows(self, before: datetime) -> bool:
-        """Convert the counts of closed windows to entries; return whether there may be more."""
+        """Convert closed windows' counts to entries; return whether there may be more."""
         async with self._open_transaction() as tx:
             rows = await tx.fetch(
                 f"""DELETE FROM audit_repeats WHERE (window_start, kind) IN (
@@ -275,7 +275,7 @@ async def _reserve_kind(tx: asyncpg.Connection, window: datetime, kind: _Rejecti
 async def _reserve_budget(
     tx: asyncpg.Connection, window: datetime, source: str, limit: int
 ) -> bool:
-    """Use one unit of a budget; return False if none is left. Exact across all processes."""
+    """Use one unit from a budget; return False if none is left. Exact across all processes."""
     return bool(
         await tx.fetchval(
             """INSERT INTO audit_budgets AS existing (window_start, source, used) VALUES ($1, $2, 1)
@@ -289,7 +289,7 @@ async def _reserve_budget(
 
 
 def _get_kind(actor: Actor, rejection: RejectedRequest) -> _RejectionKind:
-    """Return the kind of a rejection: by address if the caller is anonymous, else by actor."""
+    """Return a rejection's kind: by address if the caller is anonymous, else by actor."""
     if actor.record == ANONYMOUS:
         address = get_address_key(actor.ip or "")
         return _RejectionKind(rejection, f"ip:{address}", ANONYMOUS, address)

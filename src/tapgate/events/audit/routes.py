@@ -67,7 +67,7 @@ async def list_audit_entries(request: RequestContext, query: AuditLogQuery) -> A
         lambda row: entry.to_record(row, masked=_get_subject(row) in hidden),
         itemgetter("sequence"),
     )
-    # The records, unlike the rows, contain no IDs of masked changes.
+    # The records, unlike the rows, contain no IDs from masked changes.
     named = list_references([(record.resource_id, record.changes) for record in page.data])
     names = await load_names(
         database, [public_id for public_id in named if build_subject(public_id) not in hidden]
@@ -101,7 +101,7 @@ _verifiers: WeakKeyDictionary[Database, Verifier] = WeakKeyDictionary()
 
 
 def _get_verifier(services: Services) -> Verifier:
-    """Return the verifier that all requests of this process share for the database."""
+    """Return the verifier that all requests in this process share for the database."""
     verifier = _verifiers.get(services.database)
     if verifier is None:
         verifier = Verifier(services.database, services.vault, services.clock)

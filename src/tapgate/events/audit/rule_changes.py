@@ -1,4 +1,4 @@
-"""Changes to the rules of the ledger: fees, commissions, limits and compliance rules."""
+"""Changes to ledger rules: fees, commissions, limits and compliance rules."""
 
 from tapgate.auth.actors import Actor
 from tapgate.events.audit.trail import AuditTrail, Changes
@@ -16,7 +16,7 @@ async def record_rule_change(
     action: str,
     changes: Changes,
 ) -> None:
-    """Write the audit entry of a change to rules, and make every process reload the rules.
+    """Write the audit entry for a rule change, and make every process reload the rules.
 
     After the commit, waits up to one second for every process to apply the change.
     """

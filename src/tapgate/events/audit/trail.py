@@ -1,4 +1,4 @@
-"""Audit entries written in the database transaction of the change they describe."""
+"""Audit entries, written in the same database transaction as the change they describe."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ Changes = Mapping[str, tuple[Any, Any]]
 _IGNORED_FIELDS = frozenset({"updated_at"})
 
 _SECRET_WORDS = frozenset({"pin", "password", "secret", "token", "otp", "key"})
-#: Suffixes of fields that describe a secret without containing it: `key_id`, `pin_locked_until`,
+#: Field suffixes that describe a secret without containing it: `key_id`, `pin_locked_until`,
 #: `no_pin_limit`.
 _NON_SECRET_SUFFIXES = frozenset({"id", "at", "until", "limit", "prefix"})
 
@@ -36,7 +36,7 @@ async def record(
 ) -> None:
     """Add an entry that commits or rolls back together with `tx`.
 
-    `event` is `resource.action`, and `resource_id` is the public ID of the resource. Callers must
+    `event` is `resource.action`, and `resource_id` is the resource's public ID. Callers must
     not pass secrets. As a safeguard, a value whose field name indicates a secret is masked.
     """
     masked_changes = {
@@ -61,7 +61,7 @@ async def record(
 
 
 class AuditTrail:
-    """Writer of audit entries about one type of resource."""
+    """Writes audit entries about one resource type."""
 
     def __init__(self, resource_type: str) -> None:
         self._resource_type = resource_type
@@ -100,7 +100,7 @@ class AuditTrail:
         *,
         reason: str | None = None,
     ) -> None:
-        """Record an action with the fields in which two public records of the resource differ."""
+        """Record an action with the fields that differ between two public resource records."""
         changes = diff_records(before, after)
         await self.record(tx, actor, resource_id, action, reason=reason, changes=changes)
 
@@ -108,8 +108,8 @@ class AuditTrail:
 def diff_records(before: msgspec.Struct | None, after: msgspec.Struct | None) -> Changes:
     """Return the fields that differ, with their old and new values.
 
-    The arguments are public records, so the log uses the field names and formats of the API. The
-    fields of a record that does not exist, before or after the change, are None.
+    The arguments are public records, so the log uses the API's field names and formats. If a record
+    does not exist before or after the change, its fields are None.
     """
     record = after if before is None else before
     assert record is not None

@@ -1,4 +1,4 @@
-"""Verification of the audit log on request: one at a time, in full or from the last checkpoint.
+"""Verifies the audit log on request: one run at a time, in full or from the last checkpoint.
 
 A checkpoint states that the chain was intact up to an entry. It has a MAC whose key is not in the
 database. A checkpoint that was forged together with old entries is therefore detected, and the
@@ -45,7 +45,7 @@ class Verifier:
         self._waiting_callers = 0
 
     async def verify(self, *, full: bool) -> Verification:
-        """Verify the log, or join a verification of this process that covers at least as much.
+        """Verify the log, or join a verification in this process that covers at least as much.
 
         Raises 503 if too many callers are waiting or another process takes too long to verify.
         """
@@ -105,7 +105,7 @@ class Verifier:
 
 
 async def find_old_mac(connection: Any, vault: Vault) -> bytes | None:
-    """Return the new MAC of the checkpoint if its MAC is authentic but of an older secret key."""
+    """Return a new checkpoint MAC if the stored MAC is authentic but uses an older secret key."""
     row = await connection.fetchrow("SELECT sequence, hash, entries, mac FROM audit_checkpoint")
     if row is None:
         return None
@@ -116,7 +116,7 @@ async def find_old_mac(connection: Any, vault: Vault) -> bytes | None:
 
 
 async def renew_mac(connection: Any, vault: Vault) -> None:
-    """Replace an authentic MAC by one of the newest secret key."""
+    """Recompute an authentic MAC with the newest secret key."""
     async with connection.transaction():
         await connection.execute("SELECT FROM audit_checkpoint FOR NO KEY UPDATE")
         mac = await find_old_mac(connection, vault)

@@ -1,6 +1,6 @@
-"""Publishing of webhook events.
+"""Publishes webhook events.
 
-An event is written in the database transaction of the change that it reports, and delivered later.
+An event is written in the same database transaction as the change it reports, and delivered later.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ async def publish_data(tx: Transaction, event_type: str, data: Mapping[str, Any]
 async def publish(tx: Transaction, event_type: str, record: msgspec.Struct) -> None:
     """Write an event, with this record as data, and a delivery for each subscribed endpoint.
 
-    `tx` is the database transaction of the change. Nothing is written if no active or paused
+    `tx` is the change's database transaction. Nothing is written if no active or paused
     endpoint subscribes to the event type.
     """
     assert event_type in WEBHOOK_EVENT_TYPES

@@ -1,4 +1,4 @@
-"""Delivery statuses of messages, as reported by the messenger."""
+"""Message delivery statuses, as reported by the messenger."""
 
 from datetime import datetime
 from typing import Final
@@ -25,7 +25,7 @@ from tapgate_client.schemas.pagination import PageQuery
 
 endpoints = Endpoints("Messages", objects=ObjectAccess.ANY)
 
-#: Public status of a row `m` of `messages`.
+#: Public status for a row `m` in `messages`.
 _STATUS_SQL: Final = """CASE WHEN m.delivery IS NOT NULL THEN m.delivery
                          WHEN m.status = 'expired' THEN 'failed' ELSE 'queued' END"""
 _ERROR_CODE_SQL: Final = """CASE WHEN m.delivery = 'failed' THEN m.delivery_error

@@ -1,6 +1,6 @@
-"""Outbox of messages to phones, sent through the messenger.
+"""Outbox for messages to phones, sent through the messenger.
 
-A message is a row written in the database transaction of the change that it reports. The sender
+A message is a row written in the same database transaction as the change it reports. The sender
 posts a message repeatedly until it is accepted by the messenger or expires. The message id is the
 idempotency key, with which the messenger discards duplicates. Parameters may contain one-time
 codes. They are sealed while the message is pending, removed when it is accepted or expires, and
@@ -41,7 +41,7 @@ _FIRST_BATCH_SIZE = 20
 _BATCH_SIZE = 200
 _MAX_CONCURRENT_REQUESTS = 10
 _REQUEST_TIMEOUT_SECONDS = 10.0
-#: No request of a batch starts later. With the timeout of a request, it is less than a lease.
+#: No request in a batch starts later. Together with the request timeout, it is less than a lease.
 _MAX_BATCH_SECONDS = 15.0
 
 _log = structlog.get_logger()
@@ -199,11 +199,11 @@ class MessageSender:
         self._url = services.settings.messenger_url + _MESSAGES_PATH
         self._secret = services.settings.service_secrets.get(SERVICE_NAME)
         self._signature = ("", "")  # the latest, with its timestamp
-        #: Whether the messenger has accepted a message of the latest batch.
+        #: Whether the messenger has accepted a message from the latest batch.
         self.is_accepting = False
 
     async def run(self) -> NoReturn:
-        """Send messages until canceled. Continue after outages of the database or messenger."""
+        """Send messages until canceled. Continue after database or messenger outages."""
         if self._secret is None:
             _log.warning("messages.sender_disabled", missing_service_secret=SERVICE_NAME)
         try:
@@ -275,7 +275,7 @@ class MessageSender:
     async def _post(self, claim: ClaimedMessage) -> str | None:
         """Post the message; return None on success, else the exception's name or the status.
 
-        Raises no exception, because the results of a batch are recorded together.
+        Raises no exception, because a batch's results are recorded together.
         """
         try:
             response = await self._client.post(

@@ -118,7 +118,7 @@ class ProviderWarningMetrics:
     def collect(self) -> Iterator[Metric]:
         gauge = GaugeMetricFamily(
             "tapgate_provider_warnings",
-            "Unresolved warnings of the messaging provider",
+            "Unresolved messaging provider warnings",
             labels=["kind"],
         )
         for kind, count in (self._result.latest or {}).items():

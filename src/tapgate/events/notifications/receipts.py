@@ -1,6 +1,6 @@
 """Worker that enqueues the messages for each notice from the ledger.
 
-The ledger inserts a notice for each receipt, for each party of a reviewed transaction and for each
+The ledger inserts a notice for each receipt, for each party in a reviewed transaction and for each
 agent whose float is low. The worker deletes the notice in the database transaction that writes the
 message, so each message is enqueued exactly once, even if the process is killed. Any number of
 processes may run the worker, because locked notices are skipped.
@@ -31,15 +31,15 @@ from tapgate_client.schemas.subscribers import SubscriberLanguage
 
 POLL_INTERVAL_SECONDS: Final = 0.5
 BATCH_SIZE: Final = 200
-#: For a receipt, counted from the completion of the transaction. A subscriber who is offline for
+#: For a receipt, counted from the transaction's completion. A subscriber who is offline for
 #: longer finds the transaction in the transaction history.
 MESSAGE_LIFETIME: Final = timedelta(hours=24)
-#: The parties wait for the outcome of a review.
+#: The parties wait for the review outcome.
 REVIEW_MESSAGE_LIFETIME: Final = timedelta(days=7)
 
 _REVIEW_KINDS: Final = frozenset({PAYMENT_RELEASED, PAYMENT_REJECTED})
 _ALWAYS_SENT: Final = _REVIEW_KINDS | {FLOAT_LOW}
-#: Kinds sent under each value of the setting. A kind is also the name of its template.
+#: Kinds sent under each value of the setting. A kind is also its template name.
 KINDS_BY_SETTING: Final[Mapping[str, frozenset[str]]] = {
     Receipts.NO_MESSAGES: frozenset(),
     Receipts.OFF: _ALWAYS_SENT,
@@ -47,8 +47,8 @@ KINDS_BY_SETTING: Final[Mapping[str, frozenset[str]]] = {
     Receipts.ALL: _ALWAYS_SENT | {MONEY_RECEIVED, PAYMENT_MADE},
 }
 
-#: Counterparty in a message about a reviewed payment, by language and by whether the recipient of
-#: the message is the payer.
+#: Counterparty in a message about a reviewed payment, by language and by whether the message's
+#: recipient is the payer.
 _COUNTERPARTY_TEXTS: Final[Mapping[str, Mapping[bool, str]]] = {
     SubscriberLanguage.EN: {True: "to {}", False: "from {}"},
     SubscriberLanguage.FR: {True: "à {}", False: "(expéditeur\u00a0: {})"},
@@ -63,7 +63,7 @@ BACKLOG_SQL: Final = build_backlog_sql(
 
 #: The counterparty is named as on statements. The amount received may be less than the transaction
 #: amount, because the receiver may pay a fee. The amount paid is the transaction amount, as in the
-#: response to the payment. `subscriber_id` may be the ID of an agent. Agents have no language.
+#: response to the payment. `subscriber_id` may be an agent's ID. Agents have no language.
 #: A low float is also reported to the super-agent, unless it is terminated.
 _DEQUEUE_SQL: Final = f"""{build_dequeue_sql("notices", "transaction_id, kind, subscriber_id")}
     SELECT taken.kind, taken.transaction_id, t.currency, t.completed_at, side.is_payer,
@@ -114,9 +114,9 @@ class ReceiptWorker:
             pass
 
     async def _enqueue_batch(self) -> bool:
-        """Enqueue one batch of receipts; return whether more may be due.
+        """Enqueue a receipt batch; return whether more may be due.
 
-        Messages that this process sends are enqueued with a lease, which saves their claim.
+        Messages that this process sends are enqueued with a lease, which saves leasing them later.
         """
         sender = self._sender if self._sender is not None and self._sender.is_accepting else None
         async with self._services.transaction() as tx:
@@ -162,7 +162,7 @@ def _build_float_messages(row: Mapping[str, Any], now: datetime) -> list[Message
 def _build_payment_message(row: Mapping[str, Any], hidden: Set[int], now: datetime) -> Message:
     """Build a receipt or the message about a reviewed payment.
 
-    `hidden` contains the accounts of restricted subscribers, who are named only by subscriber id.
+    `hidden` contains restricted subscribers' accounts. Such subscribers are named only by id.
     """
     kind, language = row["kind"], row["language"]
     counterparty = get_counterparty_name(

@@ -1,4 +1,4 @@
-"""SQL queries for the delivery queue: claims of due deliveries and results of attempts."""
+"""SQL queries for the delivery queue: claim due deliveries and record attempt results."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -86,7 +86,7 @@ _RELEASED = ResultUpdate(
 
 
 async def fail_for_deleted_endpoints(source: Database | asyncpg.Connection, now: datetime) -> None:
-    """Mark the pending deliveries of deleted endpoints as failed.
+    """Mark deleted endpoints' pending deliveries as failed.
 
     They include deliveries added concurrently with the deletion. Each call updates at most 1,000
     rows and skips rows locked by other processes. Later calls update the rest.
@@ -130,7 +130,7 @@ async def get(database: Database, delivery_id: int) -> ClaimedDelivery:
 
 
 async def is_endpoint_unchanged(database: Database, delivery: ClaimedDelivery) -> bool:
-    """Return whether the endpoint is active, with URL, status and secret as of the claim."""
+    """Return whether the endpoint is active and its URL, status and secret are unchanged."""
     is_unchanged: bool = await database.fetchval(
         f"""SELECT EXISTS (SELECT FROM webhook_endpoints
                            WHERE {_SAME_ENDPOINT} AND secret = $4)""",
@@ -154,7 +154,7 @@ async def release(database: Database, deliveries: Sequence[ClaimedDelivery], now
 async def mark_delivered(
     database: Database, results: Sequence[tuple[ClaimedDelivery, AttemptResult]], now: datetime
 ) -> None:
-    """Record successful attempts, which also end the failure streaks of their endpoints."""
+    """Record successful attempts, which also end their endpoints' failure streaks."""
     await _DELIVERED.record(
         database,
         [
@@ -207,10 +207,10 @@ async def record_failed_attempts(
 async def mark_endpoint_failing(
     database: Database, delivery: ClaimedDelivery, now: datetime, *, max_gap: timedelta
 ) -> datetime | None:
-    """Record a failure of the endpoint; return the start of its current failure streak.
+    """Record an endpoint failure; return the start of its current failure streak.
 
     A success, or a gap between failures longer than `max_gap`, ends a streak. Returns None if the
-    URL or status of the endpoint has changed since the claim, or if the endpoint is deleted.
+    endpoint's URL or status has changed since the claim, or if the endpoint is deleted.
     """
     since: datetime | None = await database.fetchval(
         f"""UPDATE webhook_endpoints
@@ -251,7 +251,7 @@ async def disable_endpoint(
     )
 
 
-#: False once the URL or status of the endpoint has changed, or the endpoint is deleted.
+#: False once the endpoint's URL or status has changed, or the endpoint is deleted.
 _SAME_ENDPOINT = f"id = $1 AND url = $2 AND status_changed_at = $3 AND {_IS_ACTIVE}"
 
 

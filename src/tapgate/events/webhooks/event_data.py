@@ -1,7 +1,7 @@
-"""Data of webhook events: loading and redaction.
+"""Webhook event data: loading and redaction.
 
 The ledger writes events without data. The first attempt to deliver such an event loads and stores
-the record. Every attempt omits the personal data of subscribers who are restricted at that time.
+the record. Every attempt omits personal data about subscribers who are restricted at that time.
 Claimed deliveries are prepared together, with a constant number of statements.
 """
 
@@ -24,15 +24,15 @@ from tapgate_client import ids, money
 from tapgate_client.errors import ApiError
 from tapgate_client.schemas.webhooks import get_resource_type
 
-#: Loads the records of transactions, alerts, agents or cards by their numeric ids. Missing records
+#: Loads transaction, alert, agent or card records by their numeric ids. Missing records
 #: are omitted.
 RecordLoader = Callable[[Services, Collection[int]], Awaitable[Mapping[int, msgspec.Struct]]]
 RecordLoaders = Mapping[str, RecordLoader]
 
-#: Data of an event, as sent to the endpoint, or the error that prevented loading it.
+#: Event data, as sent to the endpoint, or the error that prevented loading it.
 EventData = str | Exception
 
-#: Values of transaction fields at the time of the event. The transaction may have changed since.
+#: Transaction field values when the event occurred. The transaction may have changed since.
 _FIELDS_AT_EVENT: Final[Mapping[str, dict[str, Any]]] = {
     rules.TRANSACTION_COMPLETED: {"status": "completed"},
     rules.TRANSACTION_FAILED: {"status": "failed"},
@@ -45,18 +45,18 @@ _FIELDS_AT_EVENT: Final[Mapping[str, dict[str, Any]]] = {
 }
 
 
-#: Types of the IDs of resources that the ledger names by `subject_id`.
+#: ID types for resources that the ledger names by `subject_id`.
 _SUBJECT_IDS: Final = {"transaction": ids.TRANSACTION, "alert": ids.ALERT}
 
 
 class RecordUnavailableError(Exception):
-    """The record for the data of an event cannot be loaded."""
+    """The record for an event's data cannot be loaded."""
 
 
 async def load_event_data(
     services: Services, loaders: RecordLoaders, deliveries: Sequence[ClaimedDelivery]
 ) -> dict[int, EventData]:
-    """Return the data of the events of these deliveries, by event id, redacted if necessary."""
+    """Return these deliveries' event data, by event id, redacted if necessary."""
     data: dict[int, EventData] = {
         delivery.event_id: delivery.data for delivery in deliveries if delivery.data is not None
     }
@@ -99,7 +99,7 @@ async def _load_and_store(
 async def _store_event_data(
     database: Database, data: Mapping[int, dict[str, Any]]
 ) -> Mapping[int, str]:
-    """Store the data of events that have none yet; return the stored data as text."""
+    """Store data for events that have none yet; return the stored data as text."""
     # Sorted, so that `width_bucket` finds an event's data by binary search.
     event_ids = sorted(data)
     rows = await database.fetch(
@@ -113,7 +113,7 @@ async def _store_event_data(
 
 
 def build_event_data(event: str, record: msgspec.Struct) -> dict[str, Any]:
-    """Return the record as event data, with a transaction's state at the time of the event."""
+    """Return the record as event data, with a transaction's state when the event occurred."""
     data: dict[str, Any] = msgspec.to_builtins(record)
     fields = _FIELDS_AT_EVENT.get(event)
     if fields is None:
@@ -126,7 +126,7 @@ def build_event_data(event: str, record: msgspec.Struct) -> dict[str, Any]:
 async def _redact(
     services: Services, events: Mapping[int, ClaimedDelivery], data: Mapping[int, EventData]
 ) -> dict[int, EventData]:
-    """Redact the data of events that concern a restricted subscriber.
+    """Redact event data that concerns a restricted subscriber.
 
     The subscriber may have become restricted after the data was stored.
     """
@@ -172,9 +172,9 @@ async def find_hidden_responses(
     now: datetime,
     deliveries: Sequence[Mapping[str, Any]],
 ) -> set[int]:
-    """Return the ids of deliveries whose response is hidden from the audience.
+    """Return delivery ids whose response is hidden from the audience.
 
-    The endpoint's response may repeat personal data of a subscriber who is now restricted.
+    The endpoint's response may repeat personal data about a subscriber who is now restricted.
     """
     subjects = {
         row["id"]: Subject(kind, row["subject"])

@@ -24,7 +24,7 @@ from tapgate_client.schemas.webhooks import (
 #: An endpoint whose failure streak reaches this duration is disabled.
 DISABLE_AFTER: Final = timedelta(days=5)
 #: After a longer gap without a failed attempt, the next failure starts a new failure streak. The
-#: value exceeds the longest scheduled delay between two attempts of a delivery.
+#: value exceeds a delivery's longest scheduled delay between two attempts.
 MAX_FAILURE_GAP: Final = timedelta(hours=36)
 
 
@@ -64,7 +64,7 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_internal(self) -> bool:
-        """Whether nothing was sent because of an error in the gateway."""
+        """Whether an error in the gateway prevented sending anything."""
         return self.error is WebhookAttemptError.INTERNAL
 
 
@@ -87,7 +87,7 @@ def to_record_with_secret(row: Mapping[str, Any], secret: str) -> WebhookEndpoin
 def to_audit_record(row: Mapping[str, Any]) -> WebhookEndpointRecord:
     """Return the record for the audit log.
 
-    The URL's query, which may be secret, and the state of deliveries are removed.
+    The URL's query, which may be secret, and the delivery state are removed.
     """
     return msgspec.structs.replace(
         to_record(row), url=strip_query(row["url"]), failing_since=None, last_failure_at=None
@@ -120,7 +120,7 @@ def to_delivery(row: Mapping[str, Any], *, hide_response: bool = False) -> Webho
 def to_delivery_details(
     row: Mapping[str, Any], body: bytes | None, *, hide_response: bool
 ) -> WebhookDeliveryDetails:
-    """Return the record of a delivery with its request body, if that is known."""
+    """Return a delivery's record with its request body, if that is known."""
     delivery = to_delivery(row, hide_response=hide_response)
     return WebhookDeliveryDetails(
         **msgspec.structs.asdict(delivery),
@@ -130,7 +130,7 @@ def to_delivery_details(
 
 
 def _list_attempts(row: Mapping[str, Any]) -> list[WebhookAttempt]:
-    """Return the logged attempts. The last one of a delivered event is the delivery itself."""
+    """Return the logged attempts. For a delivered event, the last one is the delivery itself."""
     logged = msgspec.convert(row["attempt_log"] or [], list[LoggedAttempt])
     if row["status"] == WebhookDeliveryStatus.DELIVERED:
         logged.append(
@@ -167,7 +167,7 @@ def encode_body(event: str, occurred_at: datetime, data: str) -> bytes:
 def build_headers(
     delivery_id: int, secrets: list[str], body: bytes, now: datetime
 ) -> dict[str, str]:
-    """Return the Standard Webhooks headers of one attempt, with one signature per secret."""
+    """Return the Standard Webhooks headers for one attempt, with one signature per secret."""
     public_id, timestamp = ids.encode(ids.DELIVERY, delivery_id), int(now.timestamp())
     signatures = (
         signing.standard_webhook_signature(secret, public_id, timestamp, body) for secret in secrets

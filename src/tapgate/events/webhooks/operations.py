@@ -118,7 +118,7 @@ async def disable(
     signals: Signals,
     if_failing_since: datetime | None = None,
 ) -> bool:
-    """Disable the endpoint of a failed attempt, and return whether it was disabled.
+    """Disable a failed attempt's endpoint, and return whether it was disabled.
 
     An endpoint whose URL or status has changed since the claim is not disabled. If
     `if_failing_since` is set, the failure streak must also have started at that time.

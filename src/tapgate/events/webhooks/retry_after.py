@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-#: Longer delays are reduced to this value, the longest delay of the retry schedule without jitter.
+#: Longer delays are reduced to this value, the retry schedule's longest delay without jitter.
 MAX_RETRY_AFTER: Final = timedelta(hours=24)
 
 

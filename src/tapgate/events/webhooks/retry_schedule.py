@@ -1,4 +1,4 @@
-"""Delays between the attempts of a webhook delivery."""
+"""Delays between a webhook delivery's attempts."""
 
 from datetime import timedelta
 from typing import Final

@@ -1,4 +1,4 @@
-"""Sending of webhooks. In production, the sender connects only to public addresses."""
+"""Sends webhooks. In production, the sender connects only to public addresses."""
 
 import asyncio
 import contextlib
@@ -58,7 +58,7 @@ class WebhookResponse(NamedTuple):
 
 
 class NoResponseError(Exception):
-    """No HTTP response was received. The message is the class name of the underlying error.
+    """No HTTP response was received. The message is the underlying error's class name.
 
     The request may not have been sent at all, for example because the URL was rejected.
     """

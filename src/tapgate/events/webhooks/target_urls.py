@@ -1,8 +1,8 @@
-"""Validation of the addresses that webhook URLs resolve to.
+"""Validates the addresses that webhook URLs resolve to.
 
-The syntax of a URL (`tapgate_client.schemas.urls`) is checked when an endpoint is created or
-updated. In production, the addresses of its host are also checked then, and again at every attempt,
-because the owner of the host name can later point it to a private address.
+URL syntax (`tapgate_client.schemas.urls`) is checked when an endpoint is created or updated. In
+production, the host's addresses are also checked then, and again at every attempt, because the host
+name's owner can later point it to a private address.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ _NAT64: Final = IPv6Network("64:ff9b::/96")
 
 
 async def require_public(url: str, resolve: Resolver) -> list[str]:
-    """Return the addresses of a URL's host; reject the URL unless all addresses are public.
+    """Return the host addresses for a URL; reject the URL unless all addresses are public.
 
     A URL without HTTPS or with a local host name is rejected too. Raises OSError if the host name
     does not resolve.
@@ -76,7 +76,7 @@ async def require_public(url: str, resolve: Resolver) -> list[str]:
 
 
 async def resolve_addresses(url: str, resolve: Resolver) -> list[str]:
-    """Return the distinct addresses of a URL's host; raise OSError if there are none."""
+    """Return the distinct host addresses for a URL; raise OSError if there are none."""
     host, is_address = _parse_host(url)
     addresses = [host] if is_address else list(dict.fromkeys(await resolve(host)))
     if not addresses:
@@ -94,7 +94,7 @@ def _parse_host(url: str) -> tuple[str, bool]:
 async def resolve_with_system(host: str) -> Sequence[str]:
     """Resolve a host name with the system resolver.
 
-    Concurrent lookups of one name share a thread, because the system resolver can keep retrying a
+    Concurrent lookups for one name share a thread, because the system resolver can keep retrying a
     name long after the callers have timed out.
     """
     lookup = _pending_lookups.get(host)

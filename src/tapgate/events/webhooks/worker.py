@@ -162,10 +162,10 @@ class WebhookWorker:
     def _build_attempts(
         self, deliveries: Sequence[ClaimedDelivery], data: dict[int, EventData], generation: int
     ) -> list[_Attempt]:
-        """Build the attempts of one endpoint.
+        """Build one endpoint's attempts.
 
         An error in the gateway fails the attempt, which is retried on schedule, but does not count
-        as a failure of the endpoint.
+        as an endpoint failure.
         """
         attempts = list[_Attempt]()
         for delivery in deliveries:
@@ -298,7 +298,7 @@ class WebhookWorker:
             await self._record_failure(delivery, now)
 
     async def _record_failure(self, delivery: ClaimedDelivery, now: datetime) -> None:
-        """Record a failure of the endpoint; disable it if its failure streak is too long."""
+        """Record an endpoint failure; disable the endpoint if its failure streak is too long."""
         since = await delivery_queue.mark_endpoint_failing(
             self._database, delivery, now, max_gap=model.MAX_FAILURE_GAP
         )
@@ -329,5 +329,5 @@ class WebhookWorker:
         return disabled
 
 
-#: Result of a delivery that is released because nothing was sent.
+#: Result for a delivery that is released because nothing was sent.
 _NOT_SENT: Final = AttemptResult(problem=None)
