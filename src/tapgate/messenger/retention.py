@@ -1,4 +1,4 @@
-"""Retention of the messenger's tables: what is deleted when, and what is kept and why."""
+"""Messenger table retention: what is deleted when, and what is kept and why."""
 
 from datetime import timedelta
 from typing import Final

@@ -1,4 +1,4 @@
-"""Retention of the gateway's tables: what is deleted when, and what is kept and why.
+"""Gateway table retention: what is deleted when, and what is kept and why.
 
 A test requires every table to be here. `docs/retention.md` is generated from both lists.
 """
@@ -70,7 +70,7 @@ RETENTION: Final = (
         condition="status <> 'pending'",
     ),
     Retention("chat_turns", "chat turns", "id", HISTORY_PERIOD, to_cutoff=first_id_at),
-    # Each row has a file, so that a batch of the usual size would be large.
+    # Each row has a file, so a batch with 1,000 rows would be large.
     Retention("statements", "statement files", "expires_at", timedelta(0), batch_size=200),
     Retention(
         "support_requests",
@@ -88,7 +88,7 @@ RETENTION: Final = (
         to_cutoff=first_id_at,
     ),
     Retention("card_taps", "taps with a card proof", "at", timedelta(days=400)),
-    # More than twice the lookback, so that `tapgate verify` finds all matches of the movements that
+    # More than twice the lookback, so that `tapgate verify` finds all matches for movements that
     # were matched in the last week.
     Retention("cash_matches", "cash-ins matched with cash-outs", "matched_at", timedelta(days=30)),
     Retention(

@@ -1,4 +1,4 @@
-"""Tables of owners: partners, processors and agents.
+"""Owner tables: partners, processors and agents.
 
 Name, status and balance are stored on the owner's first account. The locks on its accounts also
 guard the owner's row.
@@ -91,8 +91,8 @@ class OwnerTable(NamedTuple, Generic[T]):
     async def lock(self, tx: Transaction, owner_id: int) -> T:
         """Lock an owner's accounts and return the owner.
 
-        The locks serialize changes of the owner, and block its transactions until the database
-        transaction ends.
+        The locks serialize owner changes, and block its transactions until the database transaction
+        ends.
         """
         sql = f"SELECT {', '.join(self.account_columns)} FROM {self.name} WHERE id = $1"
         accounts = require_found(await tx.fetchrow(sql, owner_id), NOT_FOUND_CODES[self.prefix])

@@ -1,4 +1,4 @@
-"""Signing keys of partners and processors, with their audit entries."""
+"""Partner and processor signing keys, with their audit entries."""
 
 from typing import Any, Final, TypeVar
 
@@ -47,7 +47,7 @@ async def list_signing_keys(
     query: PageQuery,
     record_type: type[R],
 ) -> Page[R]:
-    """Return the keys of an owner that are not deleted, newest first."""
+    """Return the owner's keys that are not deleted, newest first."""
     await table.require_exists(request.services.database, owner_id)
     keys = await request.services.authenticator.hmac_keys.list_page(owner_id, query)
     return paginate(
@@ -60,7 +60,7 @@ async def list_signing_keys(
 async def delete_signing_key(
     request: RequestContext, tx: Transaction, table: OwnerTable[Any], owner_id: int, key_id: int
 ) -> None:
-    """Delete a key of an owner, even its last one.
+    """Delete an owner's key, even the last one.
 
     Waits up to one second after the commit for every process to apply the change.
     """

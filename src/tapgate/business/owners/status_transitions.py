@@ -1,4 +1,4 @@
-"""Status transitions of records, each with its event name and error code."""
+"""Status transitions, each with its event name and error code."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -17,7 +17,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Transition(NamedTuple, Generic[S]):
-    """Allowed status change of a record.
+    """Allowed status change.
 
     `allowed` maps each valid current status to the new one. From any other status, `apply` raises
     `error_code`.
@@ -53,7 +53,7 @@ async def change_status(
     to_record: Callable[[T], Any],
     hmac_keys: HmacKeys,
 ) -> T:
-    """Suspend or activate a partner or processor. The keys of a suspended owner are rejected.
+    """Suspend or activate a partner or processor. A suspended owner's keys are rejected.
 
     Waits up to one second for every process to apply the change.
     """
