@@ -1,4 +1,4 @@
-"""Request pipeline of both services: routing, limits, body, rate limits, handler and request log.
+"""Request pipeline for both services: routing, limits, body, rate limits, handler and request log.
 
 The order of checks is part of the public API: 404 and 405, then 415, then 503 if too many requests
 are in progress, then 413, the service's access check (401, 429, 403), 400, 422, then the handler.
@@ -44,8 +44,8 @@ _log = structlog.get_logger()
 
 #: Health checks per second and address. Monitoring and load balancers need far fewer.
 PROBE_RATE_LIMIT = RateLimit(500, 1000)
-#: How long the server does not read from the connection of a stranger that exceeded a rate limit.
-#: Otherwise the rejections of a flood would cost as much as the requests that the limit prevents.
+#: How long the server does not read from a stranger's connection after it exceeded a rate limit.
+#: Otherwise the rejections in a flood would cost as much as the requests that the limit prevents.
 RATE_LIMITED_PAUSE_SECONDS = 1.0
 _TOO_MANY_REQUESTS = 429
 
@@ -58,13 +58,13 @@ class WebApp(ABC, Generic[C, R]):
     A service's subclass authenticates callers, renders errors and counts requests.
     """
 
-    #: Prefix of the rate limit keys of client addresses.
+    #: Rate limit key prefix for client addresses.
     address_key_prefix = "ip"
 
     def __init__(self, services: Any, context_type: type[C], routes: Iterable[R]) -> None:
         self._services: Any = services
         self._context_type = context_type
-        #: Set by a service that browser apps of other origins may call.
+        #: Set by a service that browser apps from other origins may call.
         self._cors: CorsPolicy | None = None
         self._client_addresses = ClientAddresses(services.settings.trusted_proxies)
         self._request_ids = RequestIdSource()
@@ -90,7 +90,7 @@ class WebApp(ABC, Generic[C, R]):
         If the body is incomplete, this is called without the body first and again with it, because
         the credential may have been revoked in between. The caller must be throttled only once.
 
-        Return the route's rejection of a signer whose signature cannot be verified without the
+        Return the route's rejection for a signer whose signature cannot be verified without the
         body, or None. Raise any other rejection.
         """
 
@@ -104,11 +104,11 @@ class WebApp(ABC, Generic[C, R]):
     def find_site(
         self, context: C, methods: Mapping[str, R]
     ) -> tuple[RouteLabel, "SiteHandler[C]"]:
-        """Return the label and handler of a request without a route, or raise 404 or 405."""
+        """Return the label and handler for a request without a route, or raise 404 or 405."""
         raise build_no_route_error(methods)
 
     def render_rate_limit(self, result: RateLimitResult) -> bytes:
-        """Return header lines for the result of a rate limit check."""
+        """Return header lines for a rate limit check result."""
         return b""
 
     def count_request(self, label: RouteLabel, status: int, seconds: float) -> None:
@@ -178,7 +178,7 @@ class WebApp(ABC, Generic[C, R]):
         return Response(status, full_head, body, pause, stream)
 
     def _is_direct_stranger(self, context: C, request: Request) -> bool:
-        """Return whether nobody but one unauthenticated client uses the connection."""
+        """Return whether only one unauthenticated client uses the connection."""
         return context.caller_id is None and not self._client_addresses.is_trusted(request.peer)
 
     async def _handle(
@@ -235,7 +235,7 @@ class WebApp(ABC, Generic[C, R]):
         context.rate_limit_result = throttle.default_limit.build_result(True, 0)
 
     async def charge_address(self, context: C) -> None:
-        """Take a token from the bucket of the client address, or raise 429 if none is left."""
+        """Take a token from the client address's bucket, or raise 429 if none is left."""
         await self.enforce_rate_limit(
             context, f"{self.address_key_prefix}:{get_address_key(context.ip)}"
         )

@@ -1,7 +1,7 @@
-"""Prometheus metrics of work that waits in the database.
+"""Prometheus metrics for work that waits in the database.
 
 The numbers are read at most once in `_MAX_AGE_SECONDS` per process, and only when the metrics are
-scraped. The queries read at most `MAX_COUNTED_JOBS` rows of a queue, by index. If the database does
+scraped. The queries read at most `MAX_COUNTED_JOBS` rows per queue, by index. If the database does
 not respond in time, the metrics are missing until the next scrape.
 """
 
@@ -22,7 +22,7 @@ _TIMEOUT_SECONDS: Final = 1.0
 
 
 class BacklogMetrics:
-    """Collector of the backlogs that queries report; see `store.work_queue.build_backlog_sql`."""
+    """Collects the backlogs that queries report; see `store.work_queue.build_backlog_sql`."""
 
     def __init__(self, database: Database, queries: Sequence[str]) -> None:
         self._database = database
@@ -36,7 +36,7 @@ class BacklogMetrics:
 
     def collect(self) -> Iterator[Metric]:
         jobs = GaugeMetricFamily(
-            "tapgate_queue_jobs", "Unfinished jobs of a queue, at most 10,000", labels=["queue"]
+            "tapgate_queue_jobs", "Unfinished jobs in a queue, at most 10,000", labels=["queue"]
         )
         oldest = GaugeMetricFamily(
             "tapgate_queue_oldest_seconds", "Age of the oldest unfinished job", labels=["queue"]

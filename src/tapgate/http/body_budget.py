@@ -11,13 +11,13 @@ FREE_BODY_BYTES: Final = 16 * 1024
 MAX_PENDING_BODY_BYTES: Final = 64 * 1024 * 1024
 
 
-#: The connections of one address can be charged at most 1/n of the budget. Trusted proxies are
+#: One address's connections can be charged at most 1/n of the budget. Trusted proxies are
 #: exempt.
 _ADDRESS_SHARE_DIVISOR: Final = 4
 
 
 class BodyBudget:
-    """Limit on the bytes of request bodies held until their responses are sent."""
+    """Limit on request body bytes held until their responses are sent."""
 
     __slots__ = ("_by_address", "_limit", "_share", "is_trusted", "used")
 
@@ -25,7 +25,7 @@ class BodyBudget:
         self._limit = limit
         self._share = limit // _ADDRESS_SHARE_DIVISOR if share is None else share
         self._by_address: dict[str, int] = {}
-        #: Returns whether an address is a trusted proxy, which forwards requests of many clients.
+        #: Returns whether an address is a trusted proxy, which forwards many clients' requests.
         self.is_trusted: Callable[[str], bool] = lambda _: False
         self.used = 0
 

@@ -1,6 +1,6 @@
-"""Request body size limits, computed from the declared fields of each endpoint.
+"""Request body size limits, computed from each endpoint's declared fields.
 
-Bodies are parsed on the event loop, so a limit above the maximum size of the fields only helps an
+Bodies are parsed on the event loop, so a limit above the fields' maximum size only helps an
 attacker. Limits allow for fully escaped text: in JSON, an escaped character takes 6 bytes, or 12
 bytes if it is beyond U+FFFF.
 """
@@ -20,7 +20,7 @@ MAX_JSON_BYTES: Final = 1024 * KIBIBYTE
 _SLACK_BYTES: Final = 2 * KIBIBYTE
 _FIELD_OVERHEAD_BYTES: Final = 16  # quotes, colon, comma and indentation
 _MAX_NUMBER_BYTES: Final = 32
-#: Assumed maximum length of a list without a length rule.
+#: Assumed maximum length for a list without a length rule.
 _DEFAULT_MAX_ITEMS: Final = 100
 
 

@@ -1,4 +1,4 @@
-"""Compiler that turns the field rules of a type into one check function for decoded values."""
+"""Compiles a type's field rules into one check function for decoded values."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -23,8 +23,8 @@ from tapgate_client.schemas.fields import (
 #: Returns the normalized value. Raises InvalidValueError with the problems found.
 Check = Callable[[Any], Any]
 
-#: The check of a list stops at this many problems, so that a list of invalid items cannot cause a
-#: response of several megabytes.
+#: A list check stops at this many problems, so that a list of invalid items cannot cause a response
+#: of several megabytes.
 _MAX_PROBLEMS = 20
 
 _DEFAULT_RULES: dict[Any, Rule] = {str: TEXT_RULE, int: INTEGER_RULE, dict: OBJECT_RULE}
@@ -32,9 +32,9 @@ _UNCHECKED_TYPES = frozenset({bool, float})
 
 
 def get_rule_and_type(kind: Any) -> tuple[Rule | None, Any]:
-    """Return the rule and X of a type such as `Annotated[X, rule] | None`.
+    """Return the rule and X for a type such as `Annotated[X, rule] | None`.
 
-    Without an annotated rule, return the default rule of X, or None if X has none.
+    Without an annotated rule, return the default rule for X, or None if X has none.
     """
     rule: Rule | None = None
     while True:
@@ -45,14 +45,14 @@ def get_rule_and_type(kind: Any) -> tuple[Rule | None, Any]:
         elif origin in (Union, UnionType):
             choices = [choice for choice in get_args(kind) if choice is not NoneType]
             if len(choices) != 1:
-                return rule, kind  # the rule, if any, handles every member of the union
+                return rule, kind  # the rule, if any, handles every union member
             (kind,) = choices
         else:
             return rule or get_default_rule(origin or kind), kind
 
 
 def get_default_rule(kind: Any) -> Rule | None:
-    """Return the rule of a type without an annotated rule, or None."""
+    """Return the rule for a type without an annotated rule, or None."""
     return get_enum_rule(kind) if is_enum(kind) else _DEFAULT_RULES.get(kind)
 
 
@@ -65,7 +65,7 @@ def is_struct(kind: Any) -> bool:
 
 
 def compile_check(kind: Any, currency: str) -> Check | None:
-    """Return the check of a type, or None if every value of the type is valid."""
+    """Return the check for a type, or None if every value is valid."""
     rule, bare = get_rule_and_type(kind)
     own_check = None if rule is None else _get_check(rule, currency)
     if is_struct(bare):
@@ -73,7 +73,7 @@ def compile_check(kind: Any, currency: str) -> Check | None:
     if get_origin(bare) is list:
         return _compile_list_check(compile_check(get_args(bare)[0], currency), own_check)
     if is_enum(bare) and rule is get_enum_rule(bare):
-        return None  # the decoder accepts only values of the enum
+        return None  # the decoder accepts only enum values
     if own_check is None and bare not in _UNCHECKED_TYPES:
         raise TypeError(f"{bare} needs a rule that defines the accepted values")
     return own_check
@@ -87,7 +87,7 @@ def _get_check(rule: Rule, currency: str) -> Check:
 
 
 def _normalize_phone_number(value: str) -> str:
-    """Apply the rules of numbering plans, for which the schemas have no tables."""
+    """Apply numbering plan rules, for which the schemas have no tables."""
     try:
         return normalize_phone_number(value)
     except PhoneNumberError as error:

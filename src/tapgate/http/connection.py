@@ -26,9 +26,9 @@ LINGER_SECONDS = 5.0
 
 NO_DEADLINE = float("inf")
 
-#: Larger bodies are written in chunks of this size.
+#: Chunk size in which larger bodies are written.
 CHUNK_BYTES = 64 * 1024
-#: A client that does not read a chunk of a large body in this time is disconnected.
+#: A client that does not read a large body's chunk in this time is disconnected.
 _SEND_TIMEOUT_SECONDS = 30.0
 
 
@@ -43,7 +43,7 @@ class ServerState(Protocol):
 class BoundedConnection(ABC, asyncio.Protocol):
     """Connection that parses data in slices and pauses reading while unparsed data is left."""
 
-    #: Shared by all connections of the process.
+    #: Shared by all connections in the process.
     body_budget: ClassVar = BodyBudget()
 
     def __init__(self, server_state: ServerState, loop: asyncio.AbstractEventLoop | None) -> None:
@@ -58,7 +58,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
             None  # bytes discarded since parsing ended; None while parsing
         )
         self._pause_timer: asyncio.TimerHandle | None = None  # ends a pause in reading
-        self._held_bytes = 0  # body bytes of requests without a response
+        self._held_bytes = 0  # body bytes for requests without a response
         self._charged_bytes = 0  # portion charged to the budget
         self._can_write = True
         self._write_waiter: asyncio.Future[None] | None = None

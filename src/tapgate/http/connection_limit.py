@@ -1,4 +1,4 @@
-"""Limit on the connections of one process, per client address and in total."""
+"""Limit on one process's connections, per client address and in total."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,17 +7,16 @@ from tapgate.core.settings import Settings
 from tapgate.runtime.client_addresses import ClientAddresses, get_address_key
 from tapgate.runtime.open_files import get_max_connections
 
-#: If trusted proxies are configured, 1/n of the connections is reserved for them, so that direct
+#: If trusted proxies are configured, 1/n of all connections is reserved for them, so that direct
 #: clients cannot lock out a load balancer and its health checks.
 _RESERVED_SHARE_DIVISOR = 8
 
 
 class ConnectionLimit:
-    """Counter of open connections with a limit per client address and a total limit.
+    """Counts open connections, with a limit per client address and a total limit.
 
-    Only the total applies to a trusted proxy, which forwards requests of many clients. The total
-    stays below the limit of open files, so that an excess connection can still be accepted to
-    send 503.
+    Only the total applies to a trusted proxy, which forwards many clients' requests. The total
+    stays below the open file limit, so that an excess connection can still be accepted to send 503.
     """
 
     def __init__(self, settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""Cross-origin requests of browser apps (CORS), from the origins that the operator lists.
+"""Cross-origin requests from browser apps (CORS), limited to the origins that the operator lists.
 
 Callers authenticate with headers, never with cookies, so responses do not allow credentials.
 """
@@ -16,13 +16,13 @@ _RESPONSE_HEADERS: Final = (
     "Content-Disposition, ETag, Idempotent-Replayed, Location, Retry-After, X-Masked, "
     "X-Next-Cursor, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-ID"
 )
-#: How long browsers may remember the answer to a preflight request.
+#: How long browsers may cache the response to a preflight request.
 _MAX_AGE_SECONDS: Final = 600
 _OTHER_ORIGIN: Final = b"vary: Origin\r\n"
 
 
 class CorsPolicy:
-    """Headers for the requests of listed origins. The whole origin must match exactly."""
+    """Headers for requests from listed origins. The whole origin must match exactly."""
 
     def __init__(self, origins: Iterable[str]) -> None:
         self._headers = {
@@ -37,11 +37,11 @@ class CorsPolicy:
         }
 
     def get_headers(self, headers: Mapping[bytes, bytes]) -> bytes:
-        """Return the header lines of a response."""
+        """Return a response's header lines."""
         return self._headers.get(headers.get(b"origin", b""), _OTHER_ORIGIN)
 
     def build_preflight_response(self, request: Request, methods: Iterable[str]) -> Response | None:
-        """Return the response to a preflight request of a listed origin, or None."""
+        """Return the response to a preflight request from a listed origin, or None."""
         headers = request.headers
         is_preflight = b"access-control-request-method" in headers and request.method == "OPTIONS"
         if not is_preflight or headers.get(b"origin") not in self._headers:

@@ -1,10 +1,10 @@
-"""Decoding and validation of request bodies and queries.
+"""Decodes and validates request bodies and queries.
 
 In a body, types are checked first (400), then values (422). Errors never repeat submitted values.
 
-msgspec's decoder for the body type handles nearly every request. It does not implement two rules of
-the API: null means the same as an absent field, and a lone surrogate is an invalid value rather
-than malformed JSON. If a failure may be due to one of these rules, the body is decoded again with
+msgspec's decoder for the body type handles nearly every request. It does not implement two API
+rules: null means the same as an absent field, and a lone surrogate is an invalid value rather than
+malformed JSON. If a failure may be due to one of these rules, the body is decoded again with
 nullable fields. Both passes build only declared fields, so the cost is bounded by the body size.
 
 An unknown enum value is an invalid value too, not a wrong type. Another pass with open enums then

@@ -1,4 +1,4 @@
-"""Endpoint declarations of both services.
+"""Endpoint declarations for both services.
 
 Routing, decoding, access checks, body limits, the OpenAPI document and the access tests are derived
 from these declarations.
@@ -65,12 +65,12 @@ class BaseRequestContext(msgspec.Struct, BaseContext, kw_only=True):
     ip: str
     request_id: str
     body: bytes = b""
-    #: Result of the latest rate limit check, or None before the first.
+    #: The latest rate limit check result, or None before the first.
     rate_limit_result: RateLimitResult | None = None
 
     @property
     def caller_id(self) -> str | None:
-        """ID of the authenticated caller, for the request log."""
+        """The authenticated caller's ID, for the request log."""
         raise NotImplementedError
 
     def get_header(self, name: bytes) -> str | None:
@@ -88,7 +88,7 @@ class BaseRequestContext(msgspec.Struct, BaseContext, kw_only=True):
 
 
 class Reply(msgspec.Struct, Generic[T]):
-    """Response with its own status, headers or content type. A body of bytes is sent unchanged."""
+    """Response with its own status, headers or content type. A bytes body is sent unchanged."""
 
     body: T | bytes
     status: int | None = None
@@ -120,17 +120,17 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EndpointOptions(TypedDict, total=False):
-    """Options of an endpoint declaration, in addition to its method and path.
+    """Endpoint declaration options, in addition to the method and path.
 
     - `access`: The callers that the endpoint accepts. Required, here or for the whole group.
     - `objects`: The check on the objects that a request names, in addition to `access`.
     - `status`: The success status. Default: 200, or 204 without a response body.
     - `other_statuses`: Further statuses that return the same response type.
     - `errors`: Error codes in addition to those that the declaration implies.
-    - `error_types`: Structs of error responses that do not have the service's error body.
+    - `error_types`: Structs for error responses that do not have the service's error body.
     - `media`: The content types of the response.
     - `body_limit`: The maximum body size in bytes. Default: computed from the body's fields.
-    - `body_media`, `body_schema`: Description of a body that the handler receives as bytes.
+    - `body_media`, `body_schema`: Describe a body that the handler receives as bytes.
     - `parameters`: Query parameters and headers that the handler parses.
     - `any_query`: Why undeclared query parameters are ignored. Without a reason, they get 422.
     - `operation_id`: The OpenAPI operation ID. Default: the handler's name.
@@ -146,8 +146,8 @@ class EndpointOptions(TypedDict, total=False):
       address's rate limit. For cheap endpoints that load balancers call.
     - `heavy`: Requests count toward the limit on concurrent expensive reads. True applies to all
       requests, a string to requests with that query parameter.
-    - `guard`: How approval rules can hold requests until other admins approve them.
-    - `unguarded`: Why approval rules never apply, for an endpoint by which admins change something.
+    - `guard`: How approval rules can require that other admins approve requests.
+    - `unguarded`: Why approval rules never apply, if admins can change something with the endpoint.
     - `step_up`: An admin who has a second factor must have verified it in the last 15 minutes. True
       applies to all requests. Names of body fields apply to requests that set one of them in a way
       that approval rules can guard.
@@ -238,7 +238,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def query_names(self) -> frozenset[str]:
-        """The names of the declared query parameters."""
+        """The declared query parameter names."""
         fields = () if self.query_type is None else msgspec.structs.fields(self.query_type)
         return frozenset(
             [field.encode_name for field in fields]
@@ -268,14 +268,14 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Endpoints:
-    """The endpoints of one resource, registered with decorators.
+    """One resource's endpoints, registered with decorators.
 
-    All paths start with `prefix`. `shared` are options of all endpoints, which an endpoint can
+    All paths start with `prefix`. `shared` are options for all endpoints, which an endpoint can
     override, except that it adds to `errors`.
 
     A handler's first parameter is the request context. `body` and `query` receive the decoded body
-    and query. Every other parameter receives the path parameter of the same name. If its type is an
-    ID of `core.records`, such as `PartnerId`, the ID is decoded, and an invalid ID fails as not
+    and query. Every other parameter receives the path parameter with the same name. If its type is
+    an ID in `core.records`, such as `PartnerId`, the ID is decoded, and an invalid ID fails as not
     found.
 
     A handler with the parameter `tx` runs in a database transaction. It commits before the response

@@ -1,4 +1,4 @@
-"""Prometheus metrics of a node's health: readiness, clock, registered nodes and replication."""
+"""Prometheus metrics for a node's health: readiness, clock, registered nodes and replication."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from tapgate_client.schemas.nodes import NodeRole
 
 
 class HealthMetrics:
-    """Collector of the results of the latest checks. It runs no checks of its own."""
+    """Collects the latest check results. It runs no checks itself."""
 
     def __init__(self, health: HealthMonitor, registry: NodeRegistry) -> None:
         self._health = health
@@ -30,13 +30,13 @@ class HealthMetrics:
         if status.server is not None:
             yield GaugeMetricFamily(
                 "tapgate_clock_offset_seconds",
-                "Seconds by which the clock of the node is ahead of the database's",
+                "Seconds by which the node's clock is ahead of the database's",
                 value=status.server.clock_offset,
             )
             replication = status.server.replication
             modes = GaugeMetricFamily(
                 "tapgate_database_replication",
-                "State of the database's replication: 1 for the current mode",
+                "Database replication state: 1 for the current mode",
                 labels=["mode"],
             )
             for mode in ReplicationMode:

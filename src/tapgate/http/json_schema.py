@@ -1,6 +1,6 @@
-"""JSON Schemas of requests and responses, in the form that OpenAPI generators support best.
+"""JSON Schemas for requests and responses, in the form that OpenAPI generators support best.
 
-Types come from msgspec, and constraints from the rules of the fields.
+Types come from msgspec, and constraints from the field rules.
 """
 
 import re
@@ -18,7 +18,7 @@ Schema = dict[str, Any]
 
 REF_PREFIX: Final = "#/components/schemas/"
 _NULL_SCHEMA: Final[Schema] = {"type": "null"}
-#: Keywords of schemas that imply an example.
+#: Schema keywords that imply an example.
 _SELF_EXPLANATORY: Final = frozenset({"const", "enum", "format"})
 _PAGE_NAME: Final = re.compile(r"Page_(\w+?)(?:Record)?_")
 
@@ -26,7 +26,7 @@ _PAGE_NAME: Final = re.compile(r"Page_(\w+?)(?:Record)?_")
 class Schemas:
     """The schemas of all types in requests (`request_types`) and responses (`response_types`).
 
-    Without a currency, the rules of request fields are left out: handlers check the values.
+    Without a currency, request field rules are left out: handlers check the values.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Schemas:
         return self._references[kind]
 
     def pop_query_parameters(self, struct: type[msgspec.Struct]) -> dict[str, Schema]:
-        """Return the parameters of a query struct and remove the struct from the components."""
+        """Return a query struct's parameters and remove the struct from the components."""
         properties: dict[str, Schema] = self.components.pop(get_component_name(self.get(struct)))[
             "properties"
         ]
@@ -124,7 +124,7 @@ class Schemas:
     def _add_response_example(
         self, schema: Schema, kind: Any, field: msgspec.structs.FieldInfo
     ) -> None:
-        """Add an example of free text. Viewers derive those of other types from the schema."""
+        """Add an example for free text. Viewers derive other types' examples from the schema."""
         (choice, *others) = _list_non_null(schema)
         is_text = choice.get("type") == "string" and choice.keys().isdisjoint(_SELF_EXPLANATORY)
         struct = get_struct(kind)
@@ -152,7 +152,7 @@ class Schemas:
 
 
 def get_struct(kind: Any) -> type[msgspec.Struct] | None:
-    """Return the struct class of a type such as `Record` or `Page[Record]`, or None."""
+    """Return the struct class in a type such as `Record` or `Page[Record]`, or None."""
     struct = get_origin(kind) or kind
     return struct if isinstance(struct, type) and issubclass(struct, msgspec.Struct) else None
 
@@ -162,14 +162,14 @@ def build_reference(name: str) -> Schema:
 
 
 def get_component_name(schema: Schema) -> str:
-    """Return the name of the component that a reference points to."""
+    """Return the component name that a reference points to."""
     return str(schema["$ref"].rpartition("/")[2])
 
 
 def build_components(kinds: Sequence[Any]) -> tuple[dict[Any, Schema], dict[str, Schema]]:
     """Return a reference for each type, and the components by name.
 
-    A component has the name of its class. `Page[CardRecord]` becomes `CardPage`. Classes that share
+    A component has its class's name. `Page[CardRecord]` becomes `CardPage`. Classes that share
     a name are qualified with their modules; see `require_unique_names`.
     """
     schemas, definitions = msgspec.json.schema_components(kinds, ref_template=REF_PREFIX + "{name}")
@@ -178,7 +178,7 @@ def build_components(kinds: Sequence[Any]) -> tuple[dict[Any, Schema], dict[str,
         names[name]: _rename_references(schema, names) for name, schema in definitions.items()
     }
     for schema in components.values():
-        schema.pop("title", None)  # the name of the component
+        schema.pop("title", None)  # the component name
     references = [_rename_references(schema, names) for schema in schemas]
     return dict(zip(kinds, references, strict=True)), components
 
@@ -203,7 +203,7 @@ def tidy_request(component: Schema) -> None:
 
 
 def tidy_query(properties: dict[str, Schema]) -> dict[str, Schema]:
-    """Return the parameters of a query without null, which a query cannot express."""
+    """Return query parameters without null, which a query cannot express."""
     return {name: _remove_null(schema) for name, schema in properties.items()}
 
 
@@ -283,7 +283,7 @@ def _get_format(kind: Any) -> Schema:
 
 
 def iter_union_members(kind: Any) -> Iterator[Any]:
-    """Yield the members of a union except None and `UnsetType`; yield any other type itself."""
+    """Yield a union's members except None and `UnsetType`; yield any other type itself."""
     origin = get_origin(kind)
     if origin is None or origin in (Annotated, list, dict) or get_struct(kind):
         yield kind
@@ -294,7 +294,7 @@ def iter_union_members(kind: Any) -> Iterator[Any]:
 
 
 def find_text_type(kind: Any) -> TextType | None:
-    """Return the declared text type of a response field, or None."""
+    """Return a response field's declared text type, or None."""
     for member in iter_union_members(kind):
         if get_origin(member) is Annotated:
             found = [note for note in get_args(member)[1:] if isinstance(note, TextType)]

@@ -1,4 +1,4 @@
-"""HTTP requests and responses, independent of the server that carries them."""
+"""HTTP requests and responses, independent of the server implementation."""
 
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from functools import lru_cache
@@ -39,7 +39,7 @@ class Request(Protocol):
         """Return the whole body.
 
         Raises 413 if the body exceeds the limit, 503 if the body memory budget is exhausted, and
-        ClientDisconnectedError if the client disconnects before the end of the body.
+        ClientDisconnectedError if the client disconnects before the body ends.
         """
         ...
 
@@ -54,7 +54,7 @@ class BodyStream(Protocol):
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
     def close(self) -> None:
-        """End the transfer, also before the end of the body."""
+        """End the transfer, even if the body is incomplete."""
         ...
 
 
@@ -64,7 +64,7 @@ class Response(NamedTuple):
     body: bytes
     #: Seconds for which the server stops reading from the connection after this response.
     pause: float = 0.0
-    #: Rest of the body. Its length is part of Content-Length.
+    #: Rest of the body. Content-Length includes it.
     stream: BodyStream | None = None
 
 
@@ -81,7 +81,7 @@ class ClientDisconnectedError(Exception):
 
 
 def add_header(headers: dict[bytes, bytes], name: bytes, value: bytes) -> None:
-    """Add a header. The values of repeated headers are joined with commas (RFC 9110, 5.3).
+    """Add a header. Repeated headers' values are joined with commas (RFC 9110, 5.3).
 
     If only one value were used, a proxy that inspects a different one could be bypassed.
     """

@@ -1,4 +1,4 @@
-"""Prometheus metrics of a service: requests, messages and authentication failures."""
+"""Prometheus metrics for a service: requests, messages and authentication failures."""
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -29,10 +29,10 @@ _STATUS_INDEXES = {status: index for index, status in enumerate(_STATUSES)}
 _OTHER_STATUS_INDEX = len(_STATUSES)
 _BUCKET_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
-#: Metrics are rendered at most this often, however many clients scrape them.
+#: Metrics are rendered at most this often, regardless of how many clients scrape them.
 _MAX_AGE_SECONDS = 1.0
 
-#: Delivery statuses of messages sent to phones.
+#: Delivery statuses for messages sent to phones.
 MESSAGE_STATUSES = ("sent", "delivered", "read", "failed")
 
 
@@ -43,7 +43,7 @@ class AuthFailure(StrEnum):
     ONE_TIME_CODE = "one_time_code"
     LOGIN = "login"
     SIGNATURE = "signature"
-    TOKEN = "token"  # noqa: S105 - the name of a kind of credential
+    TOKEN = "token"  # noqa: S105 - a credential kind
     NONE = "none"  # no credential was sent
 
 
@@ -63,7 +63,7 @@ _AUTH_FAILURE_INDEXES = {kind: index for index, kind in enumerate(AuthFailure)}
 
 
 class EventCounters:
-    """Counts of events that happen outside the application."""
+    """Counts events that happen outside the application."""
 
     def __init__(self) -> None:
         self.messages = Counter(
@@ -87,7 +87,7 @@ class EventCounters:
 class Metrics:
     """Request counts and durations per endpoint or site, and counts of other events.
 
-    Each of `rows` is the method and path template of an endpoint, or the path prefix of a site.
+    Each of `rows` is an endpoint's method and path template, or a site's path prefix.
     """
 
     def __init__(

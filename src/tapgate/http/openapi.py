@@ -1,4 +1,4 @@
-"""Generator of OpenAPI 3.1 documents from endpoint declarations.
+"""Generates OpenAPI 3.1 documents from endpoint declarations.
 
 A service's subclass defines the texts, the credentials, the examples and the error responses.
 """
@@ -24,7 +24,7 @@ class DocumentBuilder(ABC):
     tag_descriptions: Mapping[str, str]
     error_body: type[msgspec.Struct]
     security_schemes: Mapping[str, Any]
-    #: Headers of every response, declared in the `default` response.
+    #: Headers in every response, declared in the `default` response.
     headers: Mapping[str, Any]
     #: Errors that most operations can return. A status without other errors is described once, by
     #: the `default` response.
@@ -117,22 +117,22 @@ class DocumentBuilder(ABC):
 
     @abstractmethod
     def build_security(self, endpoint: Endpoint) -> list[dict[str, list[str]]]:
-        """Return alternative security requirements. The schemes of each one are sent together."""
+        """Return alternative security requirements. The schemes in each one are sent together."""
 
     @abstractmethod
     def describe_success(self, status: int) -> str: ...
 
     def build_request_example(self, kind: Any) -> Any:
-        """Return an example of a request body, or None if there is none."""
+        """Return an example request body, or None if there is none."""
         return getattr(kind, "EXAMPLE", None)
 
     @abstractmethod
     def list_implied_errors(self, endpoint: Endpoint) -> list[Code]:
-        """Return the error codes that the access and the options of an endpoint imply."""
+        """Return the error codes that an endpoint's access and options imply."""
 
     @abstractmethod
     def build_error_response(self, status: int | None, codes: list[Code]) -> dict[str, Any]:
-        """Return the description and, optionally, the examples of an error response.
+        """Return an error response's description and, optionally, examples.
 
         The status is None for the default response.
         """
@@ -209,7 +209,7 @@ class DocumentBuilder(ABC):
         return limit | body
 
     def build_response_headers(self, endpoint: Endpoint) -> dict[str, Any]:
-        """Return the headers of the success response."""
+        """Return the success response headers."""
         return {}
 
     def list_other_responses(self, endpoint: Endpoint) -> dict[int, Any]:
@@ -276,7 +276,7 @@ class DocumentBuilder(ABC):
         return content if example is None else {**content, "example": example}
 
     def group_errors(self, endpoint: Endpoint) -> dict[int, list[Code]]:
-        """Return the error codes of an endpoint, declared and implied, by status."""
+        """Return an endpoint's error codes, declared and implied, by status."""
         codes: list[Code] = []
         if endpoint.body_type is not None:
             codes += [Code.PAYLOAD_TOO_LARGE, Code.UNSUPPORTED_ENCODING, Code.INVALID_REQUEST]
@@ -300,7 +300,7 @@ def build_header_scheme(name: str, description: str) -> dict[str, str]:
 
 
 def _build_file_schema(media: str) -> Schema:
-    """Return the schema of a body that handlers receive or return as bytes."""
+    """Return the schema for a body that handlers receive or return as bytes."""
     if media == JSON_MEDIA_TYPE:
         return {"type": "object"}
     schema = {"type": "string"}

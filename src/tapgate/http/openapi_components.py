@@ -85,7 +85,7 @@ def _share(
     places: list[tuple[Any, Any]],
     name_part: Callable[[Any, dict[str, Any]], str],
 ) -> None:
-    """Move parts that occur more than once to a section of the components."""
+    """Move parts that occur more than once to a components section."""
     known: dict[str, Any] = components.setdefault(section, {})
     names: dict[bytes, str] = {}
     encoded = [msgspec.json.encode(container[key]) for container, key in places]
@@ -118,7 +118,7 @@ def _name_body(_: Any, body: dict[str, Any]) -> str:
 
 
 def _name_response(status: str, response: dict[str, Any]) -> str:
-    """Return the name of a response: its error codes, or its type and a status other than 200."""
+    """Return a response's name: its error codes, or its type and a status other than 200."""
     content: dict[str, Any] = next(iter(response.get("content", {}).values()), {})
     if status == "default":
         return "Error"

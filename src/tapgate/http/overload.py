@@ -10,7 +10,7 @@ from tapgate_client.errors import ApiError, Code
 #: High enough to fill the ledger's batches, low enough to keep latency short under overload.
 MAX_CONCURRENT_REQUESTS: Final = 1_000
 
-#: Value of Retry-After, and the time for which the server does not read from the connection; see
+#: Retry-After value, and the time for which the server does not read from the connection; see
 #: `Response.pause`.
 RETRY_AFTER_SECONDS: Final = 1
 

@@ -1,4 +1,4 @@
-"""Prometheus metrics of the processes of a node: build, workers, disk, cache and connections."""
+"""Prometheus metrics for a node's processes: build, workers, disk, cache and connections."""
 
 import platform
 import shutil
@@ -18,13 +18,13 @@ from tapgate.runtime.store.pool import Pool
 from tapgate_client.schemas.nodes import NodeRole
 
 _UPDATE_SECONDS: Final = 2.0
-_QUEUE_LENGTH_TEXT: Final = "Commands that wait for the next batch of the ledger"
+_QUEUE_LENGTH_TEXT: Final = "Commands that wait for the next ledger batch"
 
 
 class ProcessMetrics:
     """State of each worker, which it updates regularly so that all workers can report the sum.
 
-    `pools` are the connection pools of the process. `get_ledger_queue_length` is None in a process
+    `pools` are the process's connection pools. `get_ledger_queue_length` is None in a process
     without a ledger.
     """
 
@@ -40,15 +40,15 @@ class ProcessMetrics:
         self._get_ledger_queue_length = get_ledger_queue_length
         self._data_dir = get_shared_folder(settings.data_dir)
         labels, series = ["pool"], [(name,) for name in pools]
-        self._workers = Gauge("tapgate_workers", "Worker processes of the service on the node")
+        self._workers = Gauge("tapgate_workers", "The service's worker processes on the node")
         self._ledger_queue = Gauge("tapgate_ledger_queue_length", _QUEUE_LENGTH_TEXT)
-        #: In the order of the fields of `PoolState`.
+        #: In `PoolState` field order.
         self._connections = [
             Gauge(f"tapgate_database_pool_{name}", text, labels, series)
             for name, text in (
                 ("size", "Database connections that a pool may open"),
-                ("open", "Open database connections of a pool"),
-                ("in_use", "Database connections of a pool that are in use"),
+                ("open", "Open database connections per pool"),
+                ("in_use", "Database connections in use per pool"),
                 ("waiting", "Callers that wait for a database connection"),
             )
         ]
@@ -61,7 +61,7 @@ class ProcessMetrics:
             labels,
             series,
         )
-        #: Waits of each pool that are already counted.
+        #: Each pool's waits that are already counted.
         self._counted_waits = [(0, 0.0)] * len(series)
         families = [self._workers, *self._connections, self._waits, self._wait_seconds]
         if get_ledger_queue_length is not None:
@@ -87,17 +87,17 @@ class ProcessMetrics:
     def collect(self) -> Iterator[Metric | RenderedFamily]:
         build = GaugeMetricFamily(
             "tapgate_build_info",
-            "Version of the service; the value is always 1",
+            "Service version; the value is always 1",
             labels=["version", "python", "service"],
         )
         build.add_metric([VERSION, platform.python_version(), self._role], 1)
         yield build
         disk = shutil.disk_usage(self._data_dir)
         yield GaugeMetricFamily(
-            "tapgate_disk_free_bytes", "Free bytes on the disk of the data folder", value=disk.free
+            "tapgate_disk_free_bytes", "Free bytes on the data folder's disk", value=disk.free
         )
         yield GaugeMetricFamily(
-            "tapgate_disk_size_bytes", "Size of the disk of the data folder", value=disk.total
+            "tapgate_disk_size_bytes", "Size of the data folder's disk", value=disk.total
         )
         is_reachable = self._throttle.is_cache_reachable
         if is_reachable is not None:

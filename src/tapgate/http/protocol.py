@@ -81,7 +81,7 @@ class HttpProtocol(BoundedConnection):
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
         self._head_size = 0
-        self._host: bytes | None = None  # Host of the last request, already validated
+        self._host: bytes | None = None  # the last request's Host, already validated
         self._has_begun = False  # whether the data just parsed began a request
         self._started_at = 0.0
         self._body_bytes = 0  # body bytes in the data just parsed
@@ -176,7 +176,7 @@ class HttpProtocol(BoundedConnection):
             if self._has_begun:
                 self._overhead_bytes = 0
             else:
-                # The parser buffers head and trailer lines without a limit of its own.
+                # The parser buffers head and trailer lines without a limit.
                 self._overhead_bytes = max(
                     0, self._overhead_bytes + len(data) - 2 * self._body_bytes
                 )
@@ -315,7 +315,7 @@ class HttpProtocol(BoundedConnection):
     # Sending
 
     def resume_body(self, request: HttpRequest) -> None:
-        """Receive more of the body. Send 100 Continue first if the client expects it."""
+        """Receive more body data. Send 100 Continue first if the client expects it."""
         if not request.has_requested_body:
             request.has_requested_body = True
             self._set_receive_deadline(request)

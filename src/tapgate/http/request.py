@@ -1,4 +1,4 @@
-"""HTTP request on a connection, with the state of its body and response."""
+"""HTTP request on a connection, with its body and response state."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -17,7 +17,7 @@ class BodySource(Protocol):
     is_closed: bool
 
     def resume_body(self, request: "HttpRequest") -> None:
-        """Receive more of the request's body."""
+        """Receive more body data."""
 
 
 class HttpRequest:
@@ -110,7 +110,7 @@ class HttpRequest:
             await self._waiter
 
     def append_body(self, chunk: bytes) -> None:
-        """Append a chunk of the body to a single buffer: chunks may be small and numerous."""
+        """Append a body chunk to a single buffer: chunks may be small and numerous."""
         self.received_bytes += len(chunk)
         if self._is_discarded:
             return

@@ -22,7 +22,7 @@ class InvalidHeadError(ValueError):
 
 
 def split_target(target: bytes) -> tuple[str, bytes]:
-    """Return the percent-encoded path of a request target, or `*` if it has none, and its query."""
+    """Return a request target's percent-encoded path, or `*` if it has none, and its query."""
     if target.startswith(b"/"):
         path, _, query = target.partition(b"?")
     else:

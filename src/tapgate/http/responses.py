@@ -1,4 +1,4 @@
-"""Rendering of results and rate limit headers as HTTP responses."""
+"""Renders results and rate limit headers as HTTP responses."""
 
 import time
 from collections.abc import Mapping

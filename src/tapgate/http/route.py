@@ -9,14 +9,14 @@ from tapgate.http.decoding import BodyDecoder, QueryDecoder, require_declared_pa
 from tapgate.http.endpoint import BaseContext, BaseRequestContext, Endpoint, Handler
 from tapgate_client.errors import Code
 
-#: Decoders are immutable and expensive to build, because each inspects every field of its type.
+#: Decoders are immutable and expensive to build, because each inspects every field in its type.
 #: All apps in the process share them.
 _get_body_decoder: Final = cache(BodyDecoder)
 _get_query_decoder: Final = cache(QueryDecoder)
 
 
 class RouteLabel(NamedTuple):
-    """Metrics row and log name of a route or site, and the endpoint of a route."""
+    """A route's or site's metrics row and log name, and a route's endpoint."""
 
     metrics_row: int
     name: str
@@ -28,7 +28,7 @@ class Route:
     """Endpoint with its prepared decoders.
 
     `currency` selects the rules for amounts; None means that handlers check all values themselves.
-    `row` is the row of the endpoint in the metrics. A route with `ignores_overload` is also served
+    `row` is the endpoint's row in the metrics. A route with `ignores_overload` is also served
     under overload, when operators need health checks and metrics most.
     """
 

@@ -6,7 +6,7 @@ from urllib.parse import unquote_to_bytes
 
 R = TypeVar("R")
 
-#: Maximum length of a decoded path segment. No identifier is longer.
+#: Max. decoded path segment length. No identifier is longer.
 _MAX_SEGMENT_LENGTH = 255
 #: A character takes up to 4 bytes in UTF-8, and each byte 3 characters when percent-encoded.
 _MAX_ENCODED_SEGMENT_LENGTH = 12 * _MAX_SEGMENT_LENGTH
@@ -14,7 +14,7 @@ _HEX_DIGITS = frozenset(b"0123456789abcdefABCDEF")
 
 
 class _Node(Generic[R]):
-    """Node of the template tree: children by literal segment, and one child for a parameter."""
+    """Template tree node: children by literal segment, and one child for a parameter."""
 
     __slots__ = ("literals", "methods", "parameter")
 

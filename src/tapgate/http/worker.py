@@ -1,4 +1,4 @@
-"""Worker process of a service, started by the supervisor with a listening socket and a lifeline.
+"""A service's worker process, started by the supervisor with a listening socket and a lifeline.
 
 A service's module ends with `worker.run(main)`, and its `main` serves with `await serve(app)`:
 
@@ -45,20 +45,20 @@ from tapgate_client.errors import ApiError, Code
 
 _MIN_ACCEPT_BATCH = 2
 _MAX_ACCEPT_BATCH = 64
-#: The shortest delay of the event loop's timers.
+#: The event loop's shortest timer delay.
 _ACCEPT_PAUSE_SECONDS = 0.001
 
 #: Received data that the kernel may buffer per connection. By default it buffers megabytes.
 _RECEIVE_BUFFER_BYTES = 64 * 1024
 #: Data that the kernel may buffer per connection before sending it. By default it copies megabytes
-#: of a response that the client does not read.
+#: from a response that the client does not read.
 _UNSENT_BYTES = 64 * 1024
 
 _REJECTED_READ_BYTES = 64 * 1024
 _REJECTION_LOG_SECONDS = 60.0
 
-#: Net new objects that trigger a garbage collection. Reference counting frees the objects of
-#: completed requests. With the default of 700, collections would constantly scan live requests.
+#: Net new objects that trigger a garbage collection. Reference counting frees completed requests'
+#: objects. With the default of 700, collections would constantly scan live requests.
 _GC_THRESHOLD = 50_000
 
 _log = structlog.get_logger()
@@ -67,7 +67,7 @@ _log = structlog.get_logger()
 def run(main: Callable[[], Any], *, service_name: str = "tapgate") -> None:
     """Run a service's main coroutine. Exit with one line for errors that an operator can fix.
 
-    `service_name` is the default name of the service in traces.
+    `service_name` is the service's default name in traces.
     """
     open_files.raise_open_file_limit()
     try:
@@ -103,7 +103,7 @@ async def serve(
         log_config=None,
         log_level="warning",
         server_header=False,
-        # Limits depend on the address of the peer, which a header must not override.
+        # Limits depend on the peer address, which a header must not override.
         proxy_headers=False,
         timeout_graceful_shutdown=DRAIN_TIMEOUT_SECONDS,
     )
@@ -161,7 +161,7 @@ class _Server(uvicorn.Server):
         await super().shutdown()
 
     def _accept(self, listener: socket.socket) -> None:
-        """Accept a batch of connections, then pause so that other workers can accept some.
+        """Accept a connection batch, then pause so that other workers can accept some.
 
         Without the pause, the fastest worker would accept most connections and keep them. The batch
         grows while more connections are waiting, and is reset when none is.
@@ -206,7 +206,7 @@ class _Server(uvicorn.Server):
         task.add_done_callback(self._connecting.discard)
 
     def _reject_connection(self, connection: socket.socket) -> None:
-        """Send 503 without a transport or task, so that a flood of connections stays cheap."""
+        """Send 503 without a transport or task, so that a connection flood stays cheap."""
         with connection, contextlib.suppress(OSError):
             connection.setblocking(False)
             connection.send(self._rejection_response)
@@ -250,7 +250,7 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop serving on SIGINT, SIGTERM or the death of the supervisor.
+        """Stop serving on SIGINT, on SIGTERM or when the supervisor dies.
 
         Unlike uvicorn's implementation, this one does not raise the signal again, which would end
         the process before its cleanup.

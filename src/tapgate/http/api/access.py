@@ -99,7 +99,7 @@ def _get_role_names(letters: str) -> frozenset[str]:
 def require_field_access(
     field_access: Mapping[str, Access], principal: Principal, fields: Mapping[str, Any]
 ) -> None:
-    """Raise an error if a principal may not send one of the fields of a body."""
+    """Raise an error if a principal may not send one of the body's fields."""
     for name, access in field_access.items():
         error = None if fields.get(name) is None else access.get_rejection(principal)
         if error is not None:
@@ -108,5 +108,5 @@ def require_field_access(
 
 
 def map_access(*groups: Iterable[Endpoint]) -> dict[str, Access]:
-    """Return the access of each endpoint by the endpoint's name."""
+    """Return each endpoint's access by endpoint name."""
     return {endpoint.name: endpoint.access for endpoint in chain.from_iterable(groups)}

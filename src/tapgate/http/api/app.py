@@ -1,6 +1,6 @@
 """The gateway's application: its callers, denials, sites and metrics.
 
-`WebApp` defines the order of checks. The address restriction of an API key (403) is checked before
+`WebApp` defines the order of checks. An API key's address restriction (403) is checked before
 its rate limit (429).
 
 A site calls the endpoints like an API client, but within the process.
@@ -51,14 +51,14 @@ _AUTH_FAILURE_CODES: Final = frozenset({Code.UNAUTHORIZED, Code.INVALID_PIN, Cod
 class Site(Protocol):
     """HTML pages on the same server.
 
-    Except for sessions, a site reads and changes data only through the endpoints of the API.
+    Except for sessions, a site reads and changes data only through API endpoints.
     """
 
-    #: Path prefix of the site's pages.
+    #: Path prefix for the site's pages.
     prefix: str
 
     def get_route(self, path: str) -> str:
-        """Return the template of a page's path for logs and traces, without values."""
+        """Return a page's path template for logs and traces, without values."""
 
     async def authorize(self, app: "App", request: RequestContext) -> int:
         """Authenticate the caller, throttle it and return the body limit in bytes.
@@ -77,7 +77,7 @@ class Site(Protocol):
 class App(WebApp[RequestContext, GuardedRoute]):
     """Application that serves the given endpoints, the system endpoints and the sites.
 
-    The first site also answers a browser's requests for unknown paths.
+    The first site also handles a browser's requests for unknown paths.
     """
 
     _services: Services
@@ -155,9 +155,9 @@ class App(WebApp[RequestContext, GuardedRoute]):
             self._services.request_log.add(context, label.endpoint, status, seconds, body)
 
     async def dispatch(self, request: RequestContext) -> Any:
-        """Run the endpoint of a site's request as its principal, without throttling.
+        """Run a site request's endpoint as its principal, without throttling.
 
-        Return the handler's result, or raise the ApiError of a check or of the handler.
+        Return the handler's result, or raise the ApiError from a check or the handler.
         """
         methods, parameters = self._router.find(request.path) or ({}, [])
         route = methods.get(request.method)
@@ -306,7 +306,7 @@ class App(WebApp[RequestContext, GuardedRoute]):
 
 
 def _is_page_request(context: RequestContext) -> bool:
-    """Return whether a browser opens a page. Clients of the API do not ask for HTML."""
+    """Return whether a browser opens a page. API clients do not ask for HTML."""
     accepted = context.get_header(b"accept") or ""
     return "text/html" in accepted.lower() and not context.path.startswith("/api/")
 

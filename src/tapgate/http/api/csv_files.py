@@ -1,6 +1,6 @@
 """CSV files for spreadsheets: RFC 4180, in UTF-8, with protection against formula injection.
 
-A file starts with a byte-order mark. Without it, spreadsheets read UTF-8 in the encoding of the
+A file starts with a byte-order mark. Without it, spreadsheets read UTF-8 in the encoding for the
 computer's language, and names lose their accents.
 """
 

@@ -1,4 +1,4 @@
-"""OpenAPI examples of requests, path parameters and responses, with consistent IDs and names."""
+"""OpenAPI examples for requests, path parameters and responses, with consistent IDs and names."""
 
 import re
 from types import NoneType, UnionType
@@ -14,9 +14,9 @@ from tapgate_client.schemas.fields import IdempotencyKeyRule, TextRule
 from tapgate_client.schemas.values import Example
 
 _EXAMPLE_ID: Final = 1 << 58
-#: Example of text about which nothing is known.
+#: Example for text about which nothing is known.
 GENERIC_TEXT: Final = "Done"
-#: ID prefixes by the last word of a field name, path segment or struct name.
+#: ID prefixes by the last word in a field name, path segment or struct name.
 _ID_PREFIXES: Final = {
     "account": ids.ACCOUNT,
     "actor": ids.ADMIN,
@@ -49,7 +49,7 @@ _ID_PREFIXES: Final = {
     "user": ids.SUBSCRIBER,
 }
 
-#: Examples of text by field name, because a text rule has only a generic example.
+#: Text examples by field name, because a text rule has only a generic example.
 _TEXT_EXAMPLES: Final = {
     "address": "12 Siaka Stevens Street, Freetown",
     "alert_type": "UNUSUAL_AMOUNT",
@@ -85,7 +85,7 @@ _TEXT_EXAMPLES: Final = {
     "url": "https://shop.example/tapgate",
 }
 
-#: Examples of path parameters by the preceding path segment, unless it is the plural of an ID.
+#: Path parameter examples by the preceding path segment, unless it is an ID noun in the plural.
 _PATH_EXAMPLES: Final = {
     "account-rules": "1",
     "balance": ids.encode(ids.SUBSCRIBER, _EXAMPLE_ID),
@@ -185,7 +185,7 @@ _TRUE_FIELDS: Final = ("allowed", "healthy", "holds", "is_active", "valid", "ver
 
 
 def build_example(kind: Any, name: str = "") -> Any:
-    """Return a valid example value of a request type."""
+    """Return a valid example value for a request type."""
     declared = _get_declared_example(kind)
     rule, bare = get_rule_and_type(kind)
     if declared is not None:
@@ -202,7 +202,7 @@ def build_example(kind: Any, name: str = "") -> Any:
 
 
 def get_path_example(path: str, name: str) -> str:
-    """Return an example of the path parameter `{name}`, or the name if there is none."""
+    """Return an example for the path parameter `{name}`, or the name if there is none."""
     segment = path.partition(f"/{{{name}}}")[0].rpartition("/")[2]
     is_id = name == "id" or name.endswith("_id")
     found = _build_id_example(segment.removesuffix("s")) if is_id else None
@@ -221,20 +221,20 @@ def _get_declared_example(kind: Any) -> Any:
 
 
 def _get_text_example(name: str) -> str | None:
-    """Return the example of a text field, or None for an unknown name."""
+    """Return the example for a text field, or None for an unknown name."""
     if name in _TEXT_EXAMPLES or not name.endswith("_id"):
         return _TEXT_EXAMPLES.get(name)
     return _build_id_example(name.removesuffix("_id"), second=name.startswith("to_"))
 
 
 def _build_id_example(noun: str, *, second: bool = False) -> str | None:
-    """Return an example ID of a noun such as `api_key`, or None for an unknown noun."""
+    """Return an example ID for a noun such as `api_key`, or None for an unknown noun."""
     prefix = _ID_PREFIXES.get(re.split("[-_]", noun)[-1])
     return None if prefix is None else ids.encode(prefix, _EXAMPLE_ID + second)
 
 
 def build_response_example(kind: Any, owner: str = "", name: str = "") -> Any:
-    """Return an example of a response type, or of the field `name` of the struct `owner`."""
+    """Return an example for a response type, or for the field `name` in the struct `owner`."""
     if f"{owner}.{name}" in _EXAMPLES_BY_FIELD:
         return _EXAMPLES_BY_FIELD[f"{owner}.{name}"]
     declared = _get_declared_example(kind)
@@ -282,7 +282,7 @@ def _find_id_example(owner: str, name: str) -> str | None:
 
 
 def _format_amount(owner: str, value: Any) -> Any:
-    """Format amounts of receipts and card checks for display, with the currency."""
+    """Format amounts in receipts and card checks for display, with the currency."""
     is_formatted = owner.endswith("Receipt") or owner == "VerifyCardResponse"
     if is_formatted and _AMOUNT_PATTERN.fullmatch(str(value)):
         return money.format_money(money.parse(value, "SLE"), "SLE")

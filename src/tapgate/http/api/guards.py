@@ -1,8 +1,7 @@
-"""Guards: declarations by which approval rules can hold requests.
+"""Guards: declarations with which approval rules can require approval for requests.
 
-An endpoint declares `guard=Guard(describe, *operations)`. `describe` takes the arguments of the
-handler and returns what the request would do, or None if approval rules do not apply to this
-request.
+An endpoint declares `guard=Guard(describe, *operations)`. `describe` takes the handler's arguments
+and returns what the request would do, or None if approval rules do not apply to this request.
 """
 
 from collections import defaultdict
@@ -21,7 +20,7 @@ from tapgate_client.schemas.approvals import Operation
 class Requirement(msgspec.Struct, frozen=True, kw_only=True):
     """Approvals that a request needs, and the seconds after which it expires.
 
-    `operation` is the operation whose rule holds the request, if there are several.
+    `operation` is the operation whose rule requires approval, if there are several.
     """
 
     operation: Operation | None = None
@@ -33,10 +32,10 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     """What a request would do, as approvers see it.
 
-    `operations` are the guardable operations that the request counts as. If rules of several of
-    them hold the request, the one that requires the most approvals applies. Without an amount, the
-    request is rejected if these rules name different roles. With a `requirement`, the request is
-    held in any case.
+    `operations` are the guardable operations that the request counts as. If rules for several of
+    them require approval, the one that requires the most approvals applies. Without an amount, the
+    request is rejected if these rules name different roles. With a `requirement`, approval is
+    always required.
 
     `before` has the current values of the fields that the request sets, and `implied` the values
     that it sets without naming them. `amount` is in minor units. `other_makers` are people besides
@@ -82,7 +81,7 @@ def collect_guarded_roles(endpoints: Iterable[Endpoint]) -> dict[str, frozenset[
 
 
 class Unguarded(StrEnum):
-    """Reason why approval rules never apply to an endpoint by which admins change something."""
+    """Reason why approval rules never apply to an endpoint with which admins change something."""
 
     PIN = "A customer or an agent authorizes it with the PIN"
     ONE_TIME_CODE = "The owner of the phone authorizes it with a one-time code"
@@ -95,13 +94,13 @@ class Unguarded(StrEnum):
 
 
 class ApprovedCall(msgspec.Struct, frozen=True, kw_only=True):
-    """Approval of the request that is being executed.
+    """Approval for the request that is being executed.
 
     `end` marks the approval as executed in the given transaction, with the result. It fails if the
     approval is no longer waiting for its execution.
     """
 
     id: str
-    #: ID of the admin with whose approval the request is executed.
+    #: ID of the approving admin.
     executed_by: int
     end: Callable[[Transaction, Any], Awaitable[None]]

@@ -13,7 +13,7 @@ from tapgate_client.schemas.fields import IdempotencyKeyRule, InvalidValueError
 _HEADER_NAME: Final = "Idempotency-Key"
 _rule = IdempotencyKeyRule()
 
-#: Fields outside the fingerprint: the idempotency key, PINs, the proof of a tap, and the currency,
+#: Fields outside the fingerprint: the idempotency key, PINs, the card proof, and the currency,
 #: which cannot vary.
 _FINGERPRINT_EXCLUDED_FIELDS: Final = ("request_id", "pin", "agent_pin", "card_proof", "currency")
 

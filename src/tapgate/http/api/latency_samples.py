@@ -1,6 +1,6 @@
-"""Latency samples of recent ledger batches and money requests, from all workers of the node.
+"""Latency samples from recent ledger batches and money requests, from all workers on the node.
 
-Samples older than `RECENT_SECONDS` are ignored. Newer samples of dead workers are included.
+Samples older than `RECENT_SECONDS` are ignored. Newer samples from dead workers are included.
 """
 
 import time
@@ -26,7 +26,7 @@ class Sample(NamedTuple):
 
 
 class LatencySamples:
-    """Two rings of samples, whose cells are overwritten in turn."""
+    """Two sample rings, whose cells are overwritten in turn."""
 
     def __init__(self, folder: Path) -> None:
         count = (_MAX_BATCHES + _MAX_REQUESTS) * _CELLS_PER_SAMPLE

@@ -1,7 +1,7 @@
-"""Object access: which objects of other parties an authorized caller can reach.
+"""Object access: which other parties' objects an authorized caller can reach.
 
 Every gateway endpoint declares `objects=`. docs/access.md lists the checks, and the ownership tests
-try each kind of check with objects of another party.
+try each kind of check with another party's objects.
 """
 
 from enum import Flag

@@ -1,4 +1,4 @@
-"""The OpenAPI document of the gateway."""
+"""The gateway's OpenAPI document."""
 
 import re
 from collections.abc import Sequence
@@ -222,13 +222,13 @@ class _GatewayDocument(DocumentBuilder):
 
 
 def _build_text_example(kind: Any, owner: str, name: str) -> Any:
-    """Return an example of a response field, or None if it would say nothing."""
+    """Return an example for a response field, or None if it would add nothing."""
     example = build_response_example(kind, owner, name)
     return None if example == GENERIC_TEXT else example
 
 
 def _describe_path_parameter(path: str, name: str) -> str:
-    """Return a table's description, or the kind of the ID: `/agents/{id}` is an agent's ID."""
+    """Return a table's description, or the ID's kind: `/agents/{id}` is an agent's ID."""
     if name in PARAMETER_DESCRIPTIONS:
         return PARAMETER_DESCRIPTIONS[name]
     segment = path.partition(f"/{{{name}}}")[0].rpartition("/")[2]

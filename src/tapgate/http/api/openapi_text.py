@@ -1,4 +1,4 @@
-"""Text of the OpenAPI document: the introduction and the tag descriptions."""
+"""OpenAPI document text: the introduction and the tag descriptions."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -106,7 +106,7 @@ TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
 }
 
 #: Query and path parameters by name, or by struct and name where the meaning differs. Other
-#: parameters are described by the rule of their field or, if they are IDs, by their kind.
+#: parameters are described by their field's rule or, if they are IDs, by their kind.
 PARAMETER_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "actor_id": "Only entries of this actor",
     "address": "Only agents whose address contains this text",

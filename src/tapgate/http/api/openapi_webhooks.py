@@ -1,4 +1,4 @@
-"""The `webhooks` section of the OpenAPI document: requests sent to webhook endpoints."""
+"""The OpenAPI document's `webhooks` section: requests sent to webhook endpoints."""
 
 import re
 from collections.abc import Iterable

@@ -26,7 +26,7 @@ _CONTENT_TYPES: Final = {
 
 
 class PackagedFiles:
-    """Static files of one package folder.
+    """Static files in one package folder.
 
     Files whose extension is not in `_CONTENT_TYPES`, such as licenses, are not served.
     """

@@ -1,12 +1,12 @@
-"""Requests that a gateway worker sends to a report worker of its node.
+"""Requests that a gateway worker sends to a report worker on its node.
 
 A report worker would delay payments if it shared an event loop, or the interpreter's lock, with
 them. The gateway worker therefore checks the caller, its rate limit and the request, and sends the
 call over a Unix socket. There is one connection per call: closing it cancels the call.
 
 A call waits in the socket's queue until a report worker greets, for example while one restarts.
-Calls do not run in the gateway worker instead: a report that uses up the memory of one process must
-not end up in the next.
+Calls do not run in the gateway worker instead: a report that uses up one process's memory must not
+end up in the next.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from tapgate.runtime.fair_limit import FairLimit
 from tapgate.runtime.local_rpc import Failure
 from tapgate_client.errors import unavailable
 
-#: Size of the parts in which bodies are relayed. Streams buffer up to twice as much.
+#: Part size for relayed bodies. Streams buffer up to twice as much.
 CHUNK_BYTES: Final = 64 * 1024
 _UNAVAILABLE: Final = "Reports are unavailable. Try again shortly."
 
@@ -41,7 +41,7 @@ _Caller: Final = msgspec.defstruct(
 
 
 class ReportCall(msgspec.Struct, kw_only=True, array_like=True, frozen=True):
-    """Request of an authorized caller, without its credentials."""
+    """An authorized caller's request, without its credentials."""
 
     method: str
     path: str
@@ -77,7 +77,7 @@ class ReportCall(msgspec.Struct, kw_only=True, array_like=True, frozen=True):
 
 
 class ReportResult(msgspec.Struct, kw_only=True, array_like=True, frozen=True, tag=True):
-    """Head of a response. `size` bytes of body follow."""
+    """Response head. `size` bytes of body follow."""
 
     status: int
     headers: dict[str, str]
@@ -112,11 +112,11 @@ class _ReportBody:
 
 
 class ReportClient:
-    """Connections of a gateway worker to the report workers of its node."""
+    """A gateway worker's connections to its node's report workers."""
 
     def __init__(self, socket_path: str) -> None:
         self._socket_path = socket_path
-        # Bounds the requests of this process that wait for a report worker.
+        # Bounds this process's requests that wait for a report worker.
         self._limit = FairLimit(
             "Too many reports are in progress. Try again shortly.",
             slots=16,
@@ -156,7 +156,7 @@ class ReportClient:
 
 
 async def load_result(reply: RelayedReply) -> Any:
-    """Return the result of a call: a file as a `Reply`, or a record as built-in types."""
+    """Return a call's result: a file as a `Reply`, or a record as built-in types."""
     body = reply.body
     if reply.stream is not None:
         try:

@@ -28,7 +28,7 @@ from tapgate_client.errors import ApiError
 
 _log = structlog.get_logger()
 
-#: Calls that a worker runs, queues and sends. With the size of the largest file, it bounds memory.
+#: Calls that a worker runs, queues and sends. With the largest file size, it bounds memory.
 _MAX_CALLS: Final = 32
 #: Report workers get CPU time that gateway workers and PostgreSQL do not use.
 _NICENESS: Final = 10

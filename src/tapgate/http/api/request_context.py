@@ -40,7 +40,7 @@ class GuardedRequest(BaseContext):
 
     @property
     def admin_and_session_ids(self) -> tuple[int, int]:
-        """The admin and session of a request to an endpoint that only admins can access."""
+        """The admin and session for an endpoint that only admins can access."""
         admin_id, session_id = self.principal.admin_id, self.principal.session_id
         if admin_id is None or session_id is None:
             raise RuntimeError("only admins can access this endpoint")

@@ -1,4 +1,4 @@
-"""Routes of the gateway, with their access checks."""
+"""Gateway routes, with their access checks."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -18,7 +18,7 @@ from tapgate_client.errors import ApiError, Code
 
 
 class GuardedRoute(Route):
-    """Route of the gateway, with its access checks and the limit on expensive reads."""
+    """Gateway route, with its access checks and the limit on expensive reads."""
 
     def __init__(
         self, endpoint: Endpoint, currency: str, row: int, *, ignores_overload: bool
@@ -84,7 +84,7 @@ class GuardedRoute(Route):
 def _is_verified(request: RequestContext, *, enrolls: bool = False) -> bool:
     """Return whether the caller needs no verification, or was verified recently.
 
-    To enroll the first factor, an admin of single sign-on needs only a recent sign-in: some
+    To enroll the first factor, a single sign-on admin needs only a recent sign-in: some
     providers cannot ask for the credentials again.
     """
     caller = request.caller
@@ -113,7 +113,7 @@ async def _build_step_up_error(request: RequestContext, *, enrolls: bool = False
 
 
 def _peek_fields(body: bytes) -> Mapping[str, Any]:
-    """Return the fields of a body before validation, or {} if it is not a JSON object.
+    """Return a body's fields before validation, or {} if it is not a JSON object.
 
     Field access is checked on these fields first, so that a caller without access to a field learns
     nothing about its valid values.

@@ -85,7 +85,7 @@ class RequestLog(Protocol):
         """Write queued requests periodically until canceled."""
 
 
-#: Takes the endpoint, the request, its decoded arguments and the call of the handler.
+#: Takes the endpoint, the request, its decoded arguments and the handler call.
 RunGuarded: TypeAlias = Callable[
     [Endpoint, Any, Mapping[str, Any], Callable[[], Awaitable[Any]]], Awaitable[Any]
 ]
@@ -95,7 +95,7 @@ RunGuarded: TypeAlias = Callable[
 class Services:
     settings: Settings
     database: Database
-    #: Connections of the queue workers; see `work_queue.SESSION_SETTINGS`.
+    #: Queue worker connections; see `work_queue.SESSION_SETTINGS`.
     queue_database: Database
     signals: Signals
     vault: Vault
@@ -111,17 +111,17 @@ class Services:
     latency_samples: LatencySamples
     rejection_log: RejectionLog
     request_log: RequestLog
-    #: Runs a request that approval rules may hold.
+    #: Runs a request that may require approval.
     run_guarded: RunGuarded
     #: Endpoints that approval rules can guard, by operation ID.
     guarded_endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     event_counters: EventCounters = field(default_factory=EventCounters)
-    #: Loaders of the records in events, by resource type.
+    #: Event record loaders, by resource type.
     event_record_loaders: Mapping[str, Any] = field(default_factory=dict)
-    #: Metrics besides those of requests.
+    #: Metrics besides request metrics.
     metric_sources: Sequence[MetricSource] = ()
     heavy_read_limit: FairLimit = field(default_factory=create_heavy_read_limit)
-    #: Report workers of the node; None if reports run in this process.
+    #: The node's report workers; None if reports run in this process.
     report_client: ReportClient | None = None
     replica: Replica | None = None
 

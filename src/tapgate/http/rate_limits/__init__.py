@@ -1,1 +1,1 @@
-"""Rate limits: token buckets per node or in the shared cache, and leases of busy buckets."""
+"""Rate limits: token buckets per node or in the shared cache, and leases on busy buckets."""

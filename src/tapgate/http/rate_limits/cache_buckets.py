@@ -70,7 +70,7 @@ end
 
 
 class CacheBuckets:
-    """Client of the shared buckets.
+    """Client for the shared buckets.
 
     After a failure, `is_available` is false until a background task has reached the cache, so that
     no further request waits for it.
@@ -79,7 +79,7 @@ class CacheBuckets:
     def __init__(self, url: str, rate: RateLimit) -> None:
         self.is_available = True
         self._default_limit = rate
-        # A pooled connection may be closed after a restart of the cache: retry on a new one.
+        # A pooled connection may be closed after a cache restart: retry on a new one.
         self._redis: Redis = Redis.from_url(
             url,
             socket_timeout=_TIMEOUT_SECONDS,
@@ -116,7 +116,7 @@ class CacheBuckets:
         await self.refund_many({key: (rate or self._default_limit).period_us})
 
     async def refund_many(self, amounts: Mapping[str, int]) -> None:
-        """Put tokens back into their buckets. An amount is the periods of the bucket's tokens."""
+        """Put tokens back into their buckets. An amount is in token periods of its bucket."""
         await self._run_script(self._refund_script, amounts, list(amounts.values()))
 
     async def _run_script(

@@ -1,4 +1,4 @@
-"""Requests served from leased tokens of busy shared buckets, without asking the cache."""
+"""Serves requests from leased tokens for busy shared buckets, without a cache request."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ from tapgate.runtime.background import start_task
 if TYPE_CHECKING:
     from tapgate.http.rate_limits.cache_buckets import CacheBuckets
 
-#: Pause between two calls of the cache, in which requests are collected. A lease is extended when
+#: Pause between two cache calls, in which requests are collected. A lease is extended when
 #: half of it is left, which lasts longer than the pause.
 _PAUSE_SECONDS = 0.05
 #: The same while a busy bucket has no lease.
@@ -27,7 +27,7 @@ class _Lease(NamedTuple):
 
 
 class LeasedBuckets:
-    """Keeps the leases of this node: extends busy ones and returns unused tokens.
+    """Keeps this node's leases: extends busy ones and returns unused tokens.
 
     A process extends the leases whose requests it received, and returns what it has deposited.
     """
@@ -36,7 +36,7 @@ class LeasedBuckets:
         self._cache_buckets = cache_buckets
         self._leases = leases
         self._requests: dict[str, tuple[RateLimit, LeaseRequest]] = {}
-        #: Leases by key, ordered by the time of their return.
+        #: Leases by key, ordered by return time.
         self._deposited: dict[str, _Lease] = {}
         self._is_urgent = asyncio.Event()
         self._task: asyncio.Task[object] | None = None
@@ -46,7 +46,7 @@ class LeasedBuckets:
         return self._cache_buckets.is_available
 
     def take(self, key: str, rate: RateLimit) -> RateLimitResult | None:
-        """Take a leased token; None if the cache must be asked."""
+        """Take a leased token; None if the cache is needed."""
         if not rate.max_lease:
             return None
         result, request = self._leases.take(key, rate)

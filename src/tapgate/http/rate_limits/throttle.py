@@ -1,6 +1,6 @@
 """Rate limits per credential or address.
 
-All processes of a node share the limits. Nodes that use a common cache share them too.
+All processes on a node share the limits. Nodes that use a common cache share them too.
 """
 
 import contextlib
@@ -61,11 +61,11 @@ class Throttle:
         return self._node_buckets.take(key, rate)
 
     def take_on_node(self, key: str, rate: RateLimit) -> RateLimitResult:
-        """Try to take one token from a bucket of this node, even if there is a cache."""
+        """Try to take one token from this node's bucket, even if there is a cache."""
         return self._node_buckets.take(key, rate)
 
     async def take_leased(self, key: str, rate: RateLimit | None = None) -> RateLimitResult:
-        """Try to take one token, from those that this node has leased if the bucket is busy.
+        """Try to take one token, from this node's leased tokens if the bucket is busy.
 
         Each node may exceed the limit by `RateLimit.max_lease`. Do not use it for limits that
         protect credentials.

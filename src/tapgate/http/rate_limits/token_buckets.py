@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tapgate.runtime.node_table import NodeTable
 
 MICROSECONDS_PER_SECOND = 1_000_000
-#: A smaller lease would save no calls of the cache.
+#: A smaller lease would save no cache calls.
 MIN_LEASE = 4
 
 
@@ -21,7 +21,7 @@ class CacheUnavailableError(Exception):
 
 
 class RateLimitResult(NamedTuple):
-    """Result of an attempt to take a token. Times are in microseconds from now."""
+    """Result from trying to take a token. Times are in microseconds from now."""
 
     is_allowed: bool
     remaining: int
@@ -38,7 +38,7 @@ class RateLimit:
         self.period_us = max(1, round(MICROSECONDS_PER_SECOND / per_second))
         self.window_us = burst * self.period_us
         lease = int(min(burst / 8, per_second / 4))
-        #: Tokens of a shared bucket that a node may hold in advance; 0 if too few to be useful.
+        #: Tokens from a shared bucket that a node may hold in advance; 0 if too few to be useful.
         self.max_lease = lease if lease >= MIN_LEASE else 0
 
     def build_result(self, allowed: bool, full_in: int) -> RateLimitResult:
@@ -48,7 +48,7 @@ class RateLimit:
 
 
 class NodeBuckets(NodeTable):
-    """Token buckets shared by all processes of this node.
+    """Token buckets shared by all processes on this node.
 
     Every write leaves a valid state, so a killed process cannot corrupt the table. A full set
     evicts the bucket that is closest to full, which loses the least information.
@@ -102,7 +102,7 @@ class NodeBuckets(NodeTable):
         return rate.build_result(True, next_full_at - now)
 
     def _find_or_create_cell(self, tag: int, set_start: int) -> int:
-        """Return the index of the cell with the bucket's time. A new key gets a full bucket."""
+        """Return the cell index for the bucket's time. A new key gets a full bucket."""
         cells, ways = self._cells, self._WAYS
         if cells[set_start] == tag:
             return set_start + ways  # fast path: most sets contain one key, in the first slot

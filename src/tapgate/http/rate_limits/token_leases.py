@@ -1,4 +1,4 @@
-"""Tokens that a node has taken from the shared buckets ahead of the requests that use them."""
+"""Tokens that a node has taken from shared buckets in advance."""
 
 import time
 from pathlib import Path
@@ -12,20 +12,20 @@ from tapgate.http.rate_limits.token_buckets import (
 )
 from tapgate.runtime.node_table import NodeTable
 
-#: The process that deposited tokens returns those that are unused after this time.
+#: The process that deposited tokens returns unused ones after this time.
 RETURN_AFTER_US = MICROSECONDS_PER_SECOND // 2
 #: Tokens that were not returned, because their process died, cannot be used after this time.
 _EXPIRE_AFTER_US = MICROSECONDS_PER_SECOND
-#: Demand is counted in windows of this length. A lease is at most the demand of two windows.
+#: Demand is counted in windows this long. A lease is at most the demand in two windows.
 _WINDOW_US = MICROSECONDS_PER_SECOND // 4
-#: No other process of the node requests a lease of the same bucket in this time.
+#: No other process on the node requests a lease on the same bucket in this time.
 _REQUEST_TIMEOUT_US = MICROSECONDS_PER_SECOND // 2
-#: Delay of the next request while tokens are being returned.
+#: Delay before the next request while tokens are being returned.
 _RETURN_TIMEOUT_US = MICROSECONDS_PER_SECOND // 4
-#: Delay of the next request if the shared bucket is nearly empty.
+#: Delay before the next request if the shared bucket is nearly empty.
 _RETRY_US = MICROSECONDS_PER_SECOND // 40
 
-#: Cells of a row. Times are in microseconds of the monotonic clock.
+#: Row cells. Times are monotonic clock microseconds.
 _TAG, _TOKENS, _DEPOSITED_AT, _FULL_AT, _BLOCKED_UNTIL, _WINDOW_START, _COUNT, _PREVIOUS = range(8)
 _ROW_CELLS = 8
 
@@ -38,14 +38,14 @@ class LeaseRequest(NamedTuple):
 
 
 class NodeLeases(NodeTable):
-    """Leased tokens shared by all processes of this node.
+    """Leased tokens shared by all processes on this node.
 
     A process that is killed between two writes may lose leased tokens, but cannot create any. A key
     whose set contains only rows with leases gets none.
 
-    At any time a node holds at most `RateLimit.max_lease` tokens of a bucket, including those of a
-    request or return in progress: only one is in progress, and the tokens of a request that took
-    too long are discarded.
+    At any time a node holds at most `RateLimit.max_lease` tokens from a bucket, including tokens in
+    a request or return in progress: only one is in progress, and if a request took too long, its
+    tokens are discarded.
     """
 
     _WAYS = 4
@@ -125,7 +125,7 @@ class NodeLeases(NodeTable):
         return rate.build_result(True, full_in), request
 
     def _count_request(self, row: int, now: int) -> int:
-        """Count a request, and return the demand: the higher count of the last two windows."""
+        """Count a request, and return the demand: the higher count in the last two windows."""
         cells = self._cells
         age = now - cells[row + _WINDOW_START]
         if not 0 <= age < _WINDOW_US:
@@ -148,7 +148,7 @@ class NodeLeases(NodeTable):
         return None
 
     def _find_or_create_row(self, tag: int, set_start: int, now: int) -> int | None:
-        """Return the row of a key. A new key replaces the oldest one without tokens, if any."""
+        """Return a key's row. A new key replaces the oldest one without tokens, if any."""
         cells = self._cells
         if cells[set_start] == tag:
             return set_start  # fast path: most sets contain one key, in the first row
