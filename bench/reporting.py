@@ -27,7 +27,7 @@ from tapgate.core.settings import load_settings
 from tapgate.http.api.app import App
 from tapgate.http.api.services import Services
 from tapgate.ledger.invariants import STATE_INVARIANTS, TOTALS
-from tapgate.ledger.rules import insert_defaults
+from tapgate.ledger.loaded_rules import insert_defaults
 from tapgate.runtime import logs
 from tapgate.runtime.store.embedded import EmbeddedPostgres
 from tapgate.runtime.store.migrate import migrate

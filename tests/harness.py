@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import httpx2
 
-from tapgate.events.notifications.messages import list_pending
+from tapgate.events.notifications.notification_messages import list_pending
 from tapgate.http.api.access import ROLES_BY_LETTER
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart, commands
-from tapgate.ledger import rules as ledger_rules
+from tapgate.ledger import loaded_rules as ledger_rules
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import Command
 from tapgate.ledger.pins.verifier import PinVerifier

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from tapgate.core.settings import load_settings
-from tapgate.http.messages import Request, Response
+from tapgate.http.http_messages import Request, Response
 from tapgate.http.responses import render_json
 from tapgate.http.worker import run, serve
 

@@ -10,7 +10,7 @@ import msgspec
 
 from builders.auth import FakeClock
 from tapgate.core.id_generator import IdGenerator
-from tapgate.ledger import chart, commands, rules
+from tapgate.ledger import chart, commands, loaded_rules
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import (
     AuditFacts,
@@ -80,7 +80,7 @@ class LedgerDriver:
         await signals.start()
         new_id = IdGenerator(slot, lambda: int(clock().timestamp() * 1000))
         async with database.transaction() as tx:
-            await rules.insert_defaults(tx, CURRENCY, new_id)
+            await loaded_rules.insert_defaults(tx, CURRENCY, new_id)
 
         async def run_before_commit(
             tx: Transaction, command: LedgerCommand, result: TransactionResult

@@ -13,13 +13,13 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.account_rules.commission import CommissionRate
 from tapgate.ledger.account_rules.compliance import ComplianceRule
 from tapgate.ledger.account_rules.fees import FeeTier
-from tapgate.ledger.account_rules.limits import AccountRule
+from tapgate.ledger.account_rules.kyc_limits import AccountRule
 from tapgate.ledger.apply import apply_decision
 from tapgate.ledger.commands import Command, LedgerCommand, ReviewDecision, ScopedIdempotencyKey
 from tapgate.ledger.decide import decide
+from tapgate.ledger.loaded_rules import Rules
 from tapgate.ledger.pins.lockout import PinState
 from tapgate.ledger.review import decide_review
-from tapgate.ledger.rules import Rules
 from tapgate.ledger.state import Account, Agent, Card, State, StoredTransaction
 
 #: Sequences with enough waits cross the end of the month.

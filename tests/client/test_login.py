@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from builders.auth import EMAIL, PASSWORD
 from drivers.in_process import GATEWAY_URL, NO_BACKOFF, AppTransport, ClientFactory
 from drivers.network_faults import SERVE_AND_DROP, FlakyServer
-from tapgate.http.messages import Request, Response
+from tapgate.http.http_messages import Request, Response
 from tapgate.server.gateway_installation import create_first_admin
 from tapgate_client import (
     NO_RETRIES,

@@ -14,7 +14,7 @@ import uvloop
 
 from builders.http_apps import run_edge_app
 from tapgate.http.api.app import App
-from tapgate.http.messages import Request, Response
+from tapgate.http.http_messages import Request, Response
 from tapgate.http.protocol import HttpProtocol
 
 

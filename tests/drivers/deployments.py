@@ -30,7 +30,7 @@ from drivers.processes import (
 from harness import Harness, ServiceAuth
 from tapgate.core.settings import Settings, load_settings
 from tapgate.core.vault import Vault
-from tapgate.events.notifications.messages import list_pending
+from tapgate.events.notifications.notification_messages import list_pending
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Outcome
 from tapgate.ledger.verify import verify

@@ -8,7 +8,7 @@ import httpx2
 
 from harness import BearerAuth, Harness
 from tapgate.http.api.services import Services
-from tapgate.http.messages import Application, Response, add_header
+from tapgate.http.http_messages import Application, Response, add_header
 from tapgate.server.gateway import create_app
 from tapgate_client import (
     AccessToken,
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class InProcessRequest:
-    """Implementation of `tapgate.http.messages.Request`. A body is received when it is read."""
+    """In-process `tapgate.http.http_messages.Request`. A body is received when it is read."""
 
     def __init__(self, request: httpx2.Request, peer: str) -> None:
         self._stream = cast(AsyncIterable[bytes], request.stream)

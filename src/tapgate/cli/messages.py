@@ -5,7 +5,7 @@ from rich.console import Console
 from tapgate.core.settings import Settings
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.core.vault import Vault
-from tapgate.events.notifications.messages import list_pending
+from tapgate.events.notifications.notification_messages import list_pending
 from tapgate.messenger.outbox.outbox_messages import list_recent
 from tapgate.runtime.store.database import Database
 from tapgate_client.clock import format_rfc3339

@@ -17,7 +17,7 @@ from tapgate.core import telemetry
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.http.cors import CorsPolicy
 from tapgate.http.endpoint import BaseRequestContext
-from tapgate.http.messages import (
+from tapgate.http.http_messages import (
     ClientDisconnectedError,
     Request,
     Response,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, cast
 
 from tapgate.http.body_budget import BodyBudget
-from tapgate.http.messages import BodyStream, ClientDisconnectedError
+from tapgate.http.http_messages import BodyStream, ClientDisconnectedError
 
 #: Maximum bytes parsed per event loop iteration. One read can contain ten thousand pipelined
 #: requests, which must not block the loop.

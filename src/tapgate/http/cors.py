@@ -6,7 +6,7 @@ Callers authenticate with headers, never with cookies, so responses do not allow
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from tapgate.http.messages import SECURITY_HEADERS, Request, Response, encode_headers
+from tapgate.http.http_messages import SECURITY_HEADERS, Request, Response, encode_headers
 
 _REQUEST_HEADERS: Final = (
     "Authorization, Content-Type, Idempotency-Key, If-None-Match, X-API-Key-ID, X-Partner-ID, "

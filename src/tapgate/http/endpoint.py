@@ -23,7 +23,7 @@ import msgspec
 
 from tapgate.core.records import NOT_FOUND_CODES
 from tapgate.http.body_limits import KIBIBYTE, compute_body_limit
-from tapgate.http.messages import BodyStream
+from tapgate.http.http_messages import BodyStream
 from tapgate.http.rate_limits.token_buckets import RateLimitResult
 from tapgate_client.errors import Code
 from tapgate_client.operation import Effect

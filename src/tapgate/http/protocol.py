@@ -24,7 +24,7 @@ import structlog
 from tapgate.http import connection
 from tapgate.http.body_budget import FREE_BODY_BYTES
 from tapgate.http.connection import NO_DEADLINE, BoundedConnection, ServerState
-from tapgate.http.messages import (
+from tapgate.http.http_messages import (
     ClientDisconnectedError,
     Response,
     add_header,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any, Protocol, TypeVar
 
-from tapgate.http.messages import ClientDisconnectedError, check_content_length
+from tapgate.http.http_messages import ClientDisconnectedError, check_content_length
 from tapgate.http.overload import OverloadError
 from tapgate_client.errors import ApiError, Code
 
@@ -21,7 +21,7 @@ class BodySource(Protocol):
 
 
 class HttpRequest:
-    """Implementation of `tapgate.http.messages.Request`."""
+    """Implementation of `tapgate.http.http_messages.Request`."""
 
     __slots__ = (
         "_buffer", "_connection", "_is_discarded", "_limit", "_waiter", "_work",

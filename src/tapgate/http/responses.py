@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from tapgate.http.endpoint import JSON_MEDIA_TYPE, RelayedReply, Reply
-from tapgate.http.messages import SECURITY_HEADERS, Response, encode_headers
+from tapgate.http.http_messages import SECURITY_HEADERS, Response, encode_headers
 from tapgate.http.rate_limits.token_buckets import MICROSECONDS_PER_SECOND, RateLimitResult
 
 encode_json: Final = msgspec.json.Encoder().encode

@@ -1,7 +1,7 @@
 """Application that runs each request in a span; used only while traces are exported."""
 
 from tapgate.core import telemetry
-from tapgate.http.messages import Application, Request, Response
+from tapgate.http.http_messages import Application, Request, Response
 
 _PROPAGATED_HEADERS = ("traceparent", "tracestate")
 

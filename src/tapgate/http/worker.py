@@ -27,7 +27,7 @@ from tapgate.core.settings.declaration import SettingsError
 from tapgate.core.telemetry import TelemetryError
 from tapgate.http.connection import BoundedConnection
 from tapgate.http.connection_limit import ConnectionLimit
-from tapgate.http.messages import Application, Response, encode_response
+from tapgate.http.http_messages import Application, Response, encode_response
 from tapgate.http.overload import RETRY_AFTER_SECONDS
 from tapgate.http.protocol import HttpProtocol
 from tapgate.http.traced_app import TracedApp

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from tapgate.ledger import chart
-from tapgate.ledger.account_rules.limits import AccountRule
+from tapgate.ledger.account_rules.kyc_limits import AccountRule
 from tapgate.ledger.load import find_account
-from tapgate.ledger.rules import Rules
+from tapgate.ledger.loaded_rules import Rules
 from tapgate.ledger.state import Account
 
 

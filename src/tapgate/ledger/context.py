@@ -7,7 +7,7 @@ import msgspec
 from tapgate.ledger import chart
 from tapgate.ledger.account_rules.compliance import RuleMatch
 from tapgate.ledger.account_rules.fees import SENDER
-from tapgate.ledger.account_rules.limits import AccountRule
+from tapgate.ledger.account_rules.kyc_limits import AccountRule
 from tapgate.ledger.commands import Command
 from tapgate.ledger.pins.lockout import PinMatcher, PinState
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit

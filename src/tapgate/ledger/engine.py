@@ -19,27 +19,27 @@ import structlog
 
 from tapgate.core import telemetry
 from tapgate.core.id_generator import IdGenerator
-from tapgate.ledger import rules as ledger_rules
+from tapgate.ledger import loaded_rules as ledger_rules
 from tapgate.ledger.allowance import Allowance, get_allowance
 from tapgate.ledger.apply import apply_decision
 from tapgate.ledger.assess import Assessment, assess
 from tapgate.ledger.commands import Command, LedgerCommand, Outcome, TransactionResult
 from tapgate.ledger.decide import decide
 from tapgate.ledger.load import StaleLoadError, load, load_without_locks
+from tapgate.ledger.loaded_rules import Rules
 from tapgate.ledger.metrics import BatchReport, BatchTiming
 from tapgate.ledger.pins.lockout import PinMatcher
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.ledger.replay_counts import ReplayCounter
 from tapgate.ledger.review import decide_review
-from tapgate.ledger.rules import Rules
 from tapgate.ledger.spans import add_traceparent, trace_batch
 from tapgate.ledger.state import Decision, State
 from tapgate.ledger.write import write
 from tapgate.runtime.store.connection_budget import LEDGER_CONNECTIONS
+from tapgate.runtime.store.connection_settings import build_payment_limits
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.pool import Pool
 from tapgate.runtime.store.server_status import ServerStatus, get_server_status
-from tapgate.runtime.store.sessions import build_payment_limits
 from tapgate.runtime.store.signals import Signals
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import Clock, get_platform_day

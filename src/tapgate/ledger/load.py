@@ -18,9 +18,9 @@ from tapgate.ledger.archived import get_end_id
 from tapgate.ledger.batch_keys import BatchKeys
 from tapgate.ledger.commands import Command, LedgerCommand, decode_result
 from tapgate.ledger.idempotency_keys import build_key_query, build_reference_query
+from tapgate.ledger.loaded_rules import Rules
 from tapgate.ledger.pins import pin_failures
 from tapgate.ledger.pins.lockout import PinState
-from tapgate.ledger.rules import Rules
 from tapgate.ledger.state import Account, Agent, Card, PriorRequest, State, StoredTransaction
 from tapgate.runtime.store.combined import Query, fetch_together
 from tapgate.runtime.store.id_ranges import add_range

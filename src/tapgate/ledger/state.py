@@ -15,9 +15,9 @@ from tapgate.ledger.commands import (
     ScopedIdempotencyKey,
     TransactionResult,
 )
+from tapgate.ledger.loaded_rules import Rules
 from tapgate.ledger.pins.lockout import PinState
 from tapgate.ledger.pins.wrong_pins import WrongPin
-from tapgate.ledger.rules import Rules
 from tapgate_client.errors import Code
 
 

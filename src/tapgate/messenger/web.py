@@ -11,7 +11,7 @@ import msgspec
 
 from tapgate.core.phone_numbers import normalize_phone_number
 from tapgate.http.endpoint import BaseRequestContext
-from tapgate.http.messages import Response
+from tapgate.http.http_messages import Response
 from tapgate.http.responses import encode_json, render_json
 from tapgate.messenger.services import Services
 from tapgate_client.errors import ApiError, Code

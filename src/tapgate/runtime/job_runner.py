@@ -4,7 +4,7 @@ A slow destination occupies only its own share of the concurrency. If all of the
 use, a destination whose jobs all wait gets the next free slot. Each destination has a window:
 the number of jobs that may be claimed for it, running or waiting in memory. The window grows while
 the destination processes its jobs quickly and shrinks when it becomes slow, so jobs do not wait
-long after their claim.
+long after their lease.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class _Lane(Generic[J]):
         self.waiting: deque[J] = deque()
         self.running = 0
         self.window = window
-        self.is_full = False  # the last claim used the whole capacity, so more jobs may be due
+        self.is_full = False  # the last lease used the whole capacity, so more jobs may be due
         self.filled_at = 0.0
 
     @property
@@ -84,7 +84,7 @@ class JobRunner(Generic[K, J]):
         return {key: lane.window - lane.claimed for key, lane in self._lanes.items()}
 
     def add(self, destination: K, jobs: list[J]) -> None:
-        """Start or enqueue the jobs from one claim."""
+        """Start or enqueue the jobs from one lease."""
         lane = self._lanes.get(destination)
         if lane is None:
             lane = self._lanes[destination] = _Lane(self._min_window)

@@ -57,7 +57,7 @@ from tapgate.core.settings import Settings, load_settings
 from tapgate.events.audit import routes as audit
 from tapgate.events.audit.chain import Sealer
 from tapgate.events.notifications import message_statuses, provider_warnings
-from tapgate.events.notifications.messages import MessageSender
+from tapgate.events.notifications.notification_messages import MessageSender
 from tapgate.events.notifications.receipts import ReceiptWorker
 from tapgate.events.webhooks import routes as webhooks
 from tapgate.events.webhooks.worker import WebhookWorker

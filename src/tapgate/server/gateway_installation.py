@@ -14,7 +14,7 @@ from tapgate.core import private_files
 from tapgate.core.settings import Settings
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.http.api.services import Services
-from tapgate.ledger import rules
+from tapgate.ledger import loaded_rules
 from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.runtime.store.installation import check_installation, start_onboarding
 from tapgate.server.gateway_services import open_services
@@ -42,7 +42,7 @@ async def prepare_installation(
             yield line
         await ensure_partitions(services.database, services.clock())
         async with services.transaction() as tx:
-            await rules.insert_defaults(tx, settings.currency, services.new_id)
+            await loaded_rules.insert_defaults(tx, settings.currency, services.new_id)
         is_new = await _is_new_installation(services)
         for line in await _ensure_admin_exists(services):
             yield line

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, unquote
 
 import msgspec
 
-from tapgate.http.messages import Request, Response, encode_headers
+from tapgate.http.http_messages import Request, Response, encode_headers
 from tapgate_client.errors import ApiError
 from tapgate_sandbox.fake_provider.errors import GraphApiError
 from tapgate_sandbox.fake_provider.provider import PlannedFailure, Provider, UserMessage

@@ -12,7 +12,7 @@ import httpx2
 import msgspec
 
 from tapgate.core.settings import Settings
-from tapgate.events.notifications.messages import SERVICE_NAME
+from tapgate.events.notifications.notification_messages import SERVICE_NAME
 from tapgate_client.clock import system_clock
 from tapgate_client.credentials import ServiceSecret, UnsignedRequest
 from tapgate_client.tls import get_tls_context_for

@@ -11,7 +11,7 @@ from builders.retention import delete_expired
 from cases import each
 from harness import Harness
 from tapgate.business.support.operations import REPLY_TEMPLATE
-from tapgate.events.notifications.messages import list_pending
+from tapgate.events.notifications.notification_messages import list_pending
 from tapgate_client import ids
 from tapgate_client.schemas.support import MAX_CUSTOMER_TEXT_LENGTH, MAX_MESSAGES, MAX_REPLY_LENGTH
 

@@ -6,7 +6,7 @@ import pytest
 from builders.auth import FakeClock
 from drivers.webhooks import WebhookReceiver
 from tapgate.core.id_generator import IdGenerator
-from tapgate.events.notifications import messages
+from tapgate.events.notifications import notification_messages
 from tapgate.events.webhooks import sender, worker
 from tapgate.http.api.services import Services
 from tapgate.runtime.store import signals
@@ -19,7 +19,7 @@ def _raise_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sender, "RESPONSE_TIMEOUT_SECONDS", 30.0)
     monkeypatch.setattr(sender, "_CONNECT_TIMEOUT_SECONDS", 30.0)
     monkeypatch.setattr(worker, "_SHUTDOWN_TIMEOUT_SECONDS", 30.0)
-    monkeypatch.setattr(messages, "_REQUEST_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(notification_messages, "_REQUEST_TIMEOUT_SECONDS", 30.0)
 
 
 @pytest.fixture

@@ -13,8 +13,12 @@ from structlog.testing import capture_logs
 
 from builders.auth import FakeClock
 from drivers.webhooks import FakeMessenger
-from tapgate.events.notifications import messages
-from tapgate.events.notifications.messages import MessageSender, enqueue_message, list_pending
+from tapgate.events.notifications import notification_messages
+from tapgate.events.notifications.notification_messages import (
+    MessageSender,
+    enqueue_message,
+    list_pending,
+)
 from tapgate.http.api.services import Services
 from tapgate.runtime.http_client import HttpClient
 from tapgate.runtime.store.work_queue import LEASE_DURATION, compute_backoff
@@ -194,7 +198,7 @@ async def test_slow_messenger_does_not_outlast_the_leases_of_a_batch(
     for _ in range(15):
         await _enqueue_message(gateway)
     with monkeypatch.context() as patch:
-        patch.setattr(messages, "_MAX_BATCH_SECONDS", -1.0)
+        patch.setattr(notification_messages, "_MAX_BATCH_SECONDS", -1.0)
         await MessageSender(gateway, http).send_due()
     assert 0 < len(messenger.received) < 15
     leased_sql = "SELECT next_attempt_at FROM messages WHERE status = 'pending'"
@@ -319,7 +323,7 @@ async def test_sender_without_a_service_secret_logs_that_it_is_disabled(
 async def test_sender_resumes_when_the_database_is_available_again(
     postgres: str, gateway: Services, messenger: FakeMessenger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(messages, "POLL_INTERVAL_SECONDS", 0.02)
+    monkeypatch.setattr(notification_messages, "POLL_INTERVAL_SECONDS", 0.02)
     name = await gateway.database.fetchval("SELECT current_database()")
     admin = await asyncpg.connect(postgres)
     try:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from drivers.processes import run_command_on
 from harness import PRODUCTION_ENVIRON
-from tapgate.events.notifications.messages import enqueue_message
+from tapgate.events.notifications.notification_messages import enqueue_message
 from tapgate.http.api.services import Services
 
 PHONE = "+23276123456"

@@ -7,7 +7,7 @@ import pytest
 from builders import retention
 from builders.auth import FakeClock
 from drivers.webhooks import create_endpoint, publish_event
-from tapgate.events.notifications.messages import enqueue_message
+from tapgate.events.notifications.notification_messages import enqueue_message
 from tapgate.http.api.services import Services
 
 _TABLES = ("deliveries", "events", "webhook_endpoints", "messages")

@@ -3,7 +3,7 @@ from ipaddress import ip_network
 
 from builders.http_apps import LogCapture
 from cases import each
-from tapgate.http.messages import add_header
+from tapgate.http.http_messages import add_header
 from tapgate.runtime.client_addresses import ClientAddresses, get_address_key, is_within
 
 BEHIND_PROXY = ClientAddresses([ip_network("10.0.0.0/8"), ip_network("::1/128")])

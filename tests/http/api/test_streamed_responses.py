@@ -7,7 +7,7 @@ from typing import Any
 from builders.worst_case_requests import FakeServerState
 from drivers.connections import drain_event_loop
 from tapgate.http.api.app import App
-from tapgate.http.messages import Request, Response
+from tapgate.http.http_messages import Request, Response
 from tapgate.http.protocol import HttpProtocol
 
 CHUNKS = [b"a" * 10, b"b" * 10, b"c" * 10]

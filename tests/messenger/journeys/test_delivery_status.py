@@ -9,7 +9,7 @@ import httpx2
 from builders.auth import FakeClock
 from drivers.in_process import AppTransport
 from drivers.messenger import WEBHOOK_PATH, MessengerDriver, ServicesDriver
-from tapgate.events.notifications.messages import SERVICE_NAME
+from tapgate.events.notifications.notification_messages import SERVICE_NAME
 from tapgate.messenger.outbox import leases
 from tapgate.messenger.outbox.status_reporter import StatusReporter
 from tapgate.runtime.store.work_queue import LEASE_DURATION

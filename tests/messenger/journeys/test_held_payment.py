@@ -8,7 +8,7 @@ import pytest
 from builders.payments import list_alerts, resolve_alert, update_rule
 from drivers.messenger import MessengerDriver, Phone, ServicesDriver
 from harness import PIN
-from tapgate.events.notifications.messages import MessageSender
+from tapgate.events.notifications.notification_messages import MessageSender
 from tapgate.events.notifications.receipts import ReceiptWorker
 from tapgate.messenger.channel.render import render_payloads, render_plain_text
 from tapgate.messenger.model import OptionList, Template

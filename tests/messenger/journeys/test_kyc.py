@@ -8,7 +8,7 @@ from drivers.console import ConsoleClients
 from drivers.in_process import AppTransport
 from drivers.messenger import MessengerDriver, ServicesDriver
 from harness import PIN, parse_error
-from tapgate.events.notifications.messages import list_pending
+from tapgate.events.notifications.notification_messages import list_pending
 from tapgate.server.gateway import create_app
 
 

@@ -15,7 +15,7 @@ from drivers.console import ConsoleClient, ConsoleClients
 from drivers.in_process import AppTransport
 from drivers.messenger import MessengerDriver, Phone, ServicesDriver
 from drivers.webhooks import ACCESS_TOKEN, PHONE_NUMBER_ID
-from tapgate.events.notifications.messages import MessageSender
+from tapgate.events.notifications.notification_messages import MessageSender
 from tapgate.messenger import conversation_store, runner
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.channel.render import render_plain_text

@@ -14,8 +14,8 @@ from tapgate.runtime.store.archive_files import (
     read_rows,
 )
 from tapgate.runtime.store.backup_file import open_new_file
+from tapgate.runtime.store.connection_settings import LONG_JOB_LIMITS
 from tapgate.runtime.store.database import Database
-from tapgate.runtime.store.sessions import LONG_JOB_LIMITS
 
 _LIMIT_SECONDS = 1.0
 #: Longer than the server and the client allow a statement of a job to take.

@@ -13,9 +13,9 @@ from tapgate.runtime.store.connection_budget import (
     divide_connections,
     list_capacity_warnings,
 )
+from tapgate.runtime.store.connection_settings import MIGRATION_LIMITS, build_payment_limits
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.migrate import open_checked_connection
-from tapgate.runtime.store.sessions import MIGRATION_LIMITS, build_payment_limits
 from tapgate.runtime.store.signals import Signals
 from tapgate_client.errors import ApiError, Code
 

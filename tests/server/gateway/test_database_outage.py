@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from drivers.processes import ADMIN, list_workers, run_gateway
-from tapgate.events.notifications.messages import MessageSender
+from tapgate.events.notifications.notification_messages import MessageSender
 from tapgate.http.api.services import Services
 from tapgate.runtime.store.embedded import EmbeddedPostgres
 from tapgate.server import gateway

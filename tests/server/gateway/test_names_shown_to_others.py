@@ -11,7 +11,7 @@ from builders.payments import create_agent, create_partner, create_processor, su
 from drivers.in_process import AppTransport
 from harness import PIN, Harness, parse_error
 from tapgate.core.settings import Settings
-from tapgate.events.notifications.messages import list_pending
+from tapgate.events.notifications.notification_messages import list_pending
 from tapgate.events.notifications.receipts import ReceiptWorker
 from tapgate.http.checks import get_rule_and_type, is_struct
 from tapgate.ledger import chart

@@ -29,7 +29,7 @@ from tapgate.core.settings import load_settings
 from tapgate.http.api.app import App
 from tapgate.http.api.services import Services
 from tapgate.http.app import PROBE_RATE_LIMIT, RATE_LIMITED_PAUSE_SECONDS
-from tapgate.http.messages import Application
+from tapgate.http.http_messages import Application
 from tapgate.http.rate_limits.address_costs import LOGIN_RATE_LIMIT
 from tapgate.http.rate_limits.token_buckets import RateLimit
 from tapgate.messenger.app import App as Messenger

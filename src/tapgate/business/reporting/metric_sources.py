@@ -6,7 +6,7 @@ from typing import Final
 
 from tapgate.core.settings import Settings
 from tapgate.events.audit import chain
-from tapgate.events.notifications import messages, receipts
+from tapgate.events.notifications import notification_messages, receipts
 from tapgate.events.notifications.provider_warnings import ProviderWarningMetrics
 from tapgate.events.webhooks import delivery_queue
 from tapgate.http.api.latency_samples import LatencySamples
@@ -23,7 +23,7 @@ from tapgate_client.schemas.nodes import NodeRole
 
 BACKLOG_QUERIES: Final = (
     delivery_queue.BACKLOG_SQL,
-    messages.BACKLOG_SQL,
+    notification_messages.BACKLOG_SQL,
     receipts.BACKLOG_SQL,
     chain.BACKLOG_SQL,
 )

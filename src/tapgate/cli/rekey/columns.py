@@ -20,7 +20,9 @@ from tapgate.business.payments.wallets.statements.operations import (
     get_seal_context as build_statement_context,
 )
 from tapgate.business.support.queries import get_seal_context as build_support_context
-from tapgate.events.notifications.messages import build_seal_context as build_message_context
+from tapgate.events.notifications.notification_messages import (
+    build_seal_context as build_message_context,
+)
 from tapgate.events.webhooks.model import build_secret_context as build_endpoint_context
 from tapgate.ledger.card_proofs.issuer_keys import build_master_context, build_own_keys_context
 from tapgate.ledger.card_proofs.issuer_keys import build_vault_context as build_keyset_context

@@ -13,7 +13,11 @@ from typing import Any, Final, NoReturn
 from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.core.id_generator import get_time_sql
 from tapgate.core.settings.business import Receipts
-from tapgate.events.notifications.messages import Message, MessageSender, enqueue_messages
+from tapgate.events.notifications.notification_messages import (
+    Message,
+    MessageSender,
+    enqueue_messages,
+)
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart
 from tapgate.ledger.receipts import (

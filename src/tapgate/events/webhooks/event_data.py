@@ -16,7 +16,7 @@ import msgspec
 from tapgate.auth.disclosure import Audience, Subject, find_hidden_subjects
 from tapgate.events.webhooks.model import ClaimedDelivery
 from tapgate.http.api.services import Services
-from tapgate.ledger import rules
+from tapgate.ledger import loaded_rules
 from tapgate.ledger.account_rules.compliance import remove_personal_details
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
@@ -34,9 +34,9 @@ EventData = str | Exception
 
 #: Transaction field values when the event occurred. The transaction may have changed since.
 _FIELDS_AT_EVENT: Final[Mapping[str, dict[str, Any]]] = {
-    rules.TRANSACTION_COMPLETED: {"status": "completed"},
-    rules.TRANSACTION_FAILED: {"status": "failed"},
-    rules.TRANSACTION_UNDER_REVIEW: {
+    loaded_rules.TRANSACTION_COMPLETED: {"status": "completed"},
+    loaded_rules.TRANSACTION_FAILED: {"status": "failed"},
+    loaded_rules.TRANSACTION_UNDER_REVIEW: {
         "status": "under_review",
         "approval_code": None,
         "completed_at": None,

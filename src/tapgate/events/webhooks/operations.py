@@ -15,7 +15,7 @@ from tapgate.events.notifications.events import publish
 from tapgate.events.webhooks import delivery_queue, model, queries
 from tapgate.events.webhooks.model import ClaimedDelivery, StatusReason
 from tapgate.events.webhooks.target_urls import require_public, resolve_with_system
-from tapgate.ledger import rules
+from tapgate.ledger import loaded_rules
 from tapgate.runtime.store.signals import Signals
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids, signing
@@ -191,7 +191,7 @@ async def _record_change(
 async def _publish_change(tx: Transaction, signals: Signals) -> None:
     """Signal the change to webhook workers and to the ledger, which caches subscriptions."""
     await signals.publish(tx, ENDPOINTS_CHANGED, "")
-    await signals.publish_and_wait(tx, rules.RULES_CHANGED)
+    await signals.publish_and_wait(tx, loaded_rules.RULES_CHANGED)
 
 
 def _encode_id(endpoint_id: int) -> str:

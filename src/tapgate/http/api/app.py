@@ -25,7 +25,7 @@ from tapgate.http.app import SiteHandler, WebApp, build_no_route_error
 from tapgate.http.cors import CorsPolicy
 from tapgate.http.endpoint import Endpoint, RelayedReply, Reply
 from tapgate.http.health_metrics import HealthMetrics
-from tapgate.http.messages import Request, Response, require_plain_body
+from tapgate.http.http_messages import Request, Response, require_plain_body
 from tapgate.http.metrics import AuthFailure, Metrics
 from tapgate.http.published_document import PublishedDocument
 from tapgate.http.rate_limits.address_costs import LookupCost

@@ -12,15 +12,15 @@ import structlog
 
 from tapgate.core import telemetry
 from tapgate.runtime.store.connect import open_connection
-from tapgate.runtime.store.failures import DATABASE_ERRORS, Failure, classify_failure
-from tapgate.runtime.store.pipeline import begin, begin_snapshot, is_open, send_ahead
-from tapgate.runtime.store.pool import Pool
-from tapgate.runtime.store.sessions import (
+from tapgate.runtime.store.connection_settings import (
     LONG_JOB_LIMITS,
     SessionLimits,
     build_request_limits,
     format_timeout,
 )
+from tapgate.runtime.store.failures import DATABASE_ERRORS, Failure, classify_failure
+from tapgate.runtime.store.pipeline import begin, begin_snapshot, is_open, send_ahead
+from tapgate.runtime.store.pool import Pool
 from tapgate.runtime.store.url import parse_url
 from tapgate_client.errors import ApiError
 

@@ -7,8 +7,8 @@ from weakref import WeakSet
 import asyncpg
 
 from tapgate.runtime.store import database as database_module
+from tapgate.runtime.store.connection_settings import LONG_JOB_LIMITS, format_timeout
 from tapgate.runtime.store.database import Database
-from tapgate.runtime.store.sessions import LONG_JOB_LIMITS, format_timeout
 
 
 class AlreadyRunningError(Exception):

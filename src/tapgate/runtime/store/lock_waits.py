@@ -9,8 +9,8 @@ from typing import NamedTuple, Self
 import asyncpg
 
 from tapgate.runtime.store.connect import open_connection
+from tapgate.runtime.store.connection_settings import LISTENER_LIMITS
 from tapgate.runtime.store.failures import DATABASE_ERRORS
-from tapgate.runtime.store.sessions import LISTENER_LIMITS
 
 _POLL_SECONDS = 0.05
 _CONNECT_TIMEOUT_SECONDS = 4.0

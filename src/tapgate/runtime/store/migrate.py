@@ -12,6 +12,12 @@ import asyncpg
 from tapgate import VERSION
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.connect import open_connection
+from tapgate.runtime.store.connection_settings import (
+    COPY_LIMITS,
+    MIGRATION_LIMITS,
+    SessionLimits,
+    format_timeout,
+)
 from tapgate.runtime.store.failures import DATABASE_ERRORS, summarize_error
 from tapgate.runtime.store.lock_waits import BlockerWatch
 from tapgate.runtime.store.migration_plan import (
@@ -26,12 +32,6 @@ from tapgate.runtime.store.migration_plan import (
     read_applied,
 )
 from tapgate.runtime.store.partitioned_indexes import execute_for_partitions
-from tapgate.runtime.store.sessions import (
-    COPY_LIMITS,
-    MIGRATION_LIMITS,
-    SessionLimits,
-    format_timeout,
-)
 
 _CONNECT_TIMEOUT_SECONDS = 10.0
 _MIN_POSTGRES_VERSION = 16  # documented in docs/running.md

@@ -21,8 +21,8 @@ import msgspec
 import structlog
 
 from tapgate.runtime.store.connect import open_connection
+from tapgate.runtime.store.connection_settings import LISTENER_LIMITS
 from tapgate.runtime.store.failures import DATABASE_ERRORS
-from tapgate.runtime.store.sessions import LISTENER_LIMITS
 from tapgate.runtime.store.transaction import Transaction
 
 Ticket = NewType("Ticket", str)

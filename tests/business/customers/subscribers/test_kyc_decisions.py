@@ -10,7 +10,7 @@ from builders.kyc_documents import DOCUMENT_TYPES, URL, build_url, upload_docume
 from cases import each
 from drivers.database_sessions import wait_for_lock_waiters
 from harness import Harness, parse_error
-from tapgate.events.notifications.messages import list_pending
+from tapgate.events.notifications.notification_messages import list_pending
 from tapgate.ledger.verify import verify
 
 LEVEL_2_DOCUMENTS = ("id_front", "selfie")

@@ -21,7 +21,7 @@ from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.events.notifications.events import publish
-from tapgate.events.notifications.messages import enqueue_message
+from tapgate.events.notifications.notification_messages import enqueue_message
 from tapgate.ledger.card_proofs.verifier import OTHER_CARD_MESSAGE, ProofResult, find_proof_error
 from tapgate.ledger.pins.storage import set_pin
 from tapgate.ledger.pins.verifier import PinVerifier

@@ -13,7 +13,7 @@ from tapgate.business.customers.cards import upload_parser
 from tapgate.business.customers.cards.keysets import lock_active
 from tapgate.business.customers.cards.upload_parser import CardRow, build_row_error
 from tapgate.events.audit.trail import AuditTrail
-from tapgate.runtime.store.sessions import format_timeout
+from tapgate.runtime.store.connection_settings import format_timeout
 from tapgate.runtime.store.transaction import OpenTransaction, Transaction
 from tapgate_client.errors import unavailable
 from tapgate_client.schemas.cards import UploadCardsResponse

@@ -12,7 +12,7 @@ from tapgate.business.customers.subscribers.kyc_documents import queries
 from tapgate.business.customers.subscribers.model import Subscriber
 from tapgate.business.customers.subscribers.operations import save
 from tapgate.core.vault import Vault
-from tapgate.events.notifications.messages import enqueue_message
+from tapgate.events.notifications.notification_messages import enqueue_message
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.subscribers import (

@@ -19,7 +19,7 @@ from tapgate.ledger.account_rules.compliance import (
     index_rules,
 )
 from tapgate.ledger.account_rules.fees import FeeTier, calculate_fee
-from tapgate.ledger.account_rules.limits import AccountRule
+from tapgate.ledger.account_rules.kyc_limits import AccountRule
 from tapgate_client import money
 from tapgate_client.schemas.compliance import RuleSubject, RuleType
 from tapgate_client.schemas.transactions import FeePayer
