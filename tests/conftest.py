@@ -78,9 +78,9 @@ if not examples.is_complete():
 #: Production fails fast when the database is down or another process hangs. Tests get longer
 #: timeouts, because a loaded machine may stall for some seconds.
 database_module.DATABASE_TIMEOUT_SECONDS = 30.0
-signals_module._ACK_TIMEOUT_SECONDS = 30.0
-health_module._PROBE_TIMEOUT_SECONDS = 30.0  # type: ignore[misc]
-backlog_metrics_module._TIMEOUT_SECONDS = 30.0  # type: ignore[misc]
+signals_module.ACK_TIMEOUT_SECONDS = 30.0
+health_module.PROBE_TIMEOUT_SECONDS = 30.0  # type: ignore[misc]
+backlog_metrics_module.TIMEOUT_SECONDS = 30.0  # type: ignore[misc]
 
 # A client without an explicit timeout waits up to a minute instead of five seconds.
 for _phase in ("connect", "read", "write", "pool"):

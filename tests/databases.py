@@ -83,7 +83,7 @@ class KeptConnection(connect_module.Connection):
         """
         self._config = self._config._replace(command_timeout=command_timeout)
         await self.fetchrow(
-            connect_module._APPLY_SETTINGS, list(settings), list(settings.values()), timeout=seconds
+            connect_module.APPLY_SETTINGS, list(settings), list(settings.values()), timeout=seconds
         )
 
     async def set_type_codec(self, typename: str, *, schema: str = "public", **codec: Any) -> None:

@@ -39,13 +39,13 @@ class BearerAuth(httpx2.Auth):
     """Authenticates with an API key or an access token."""
 
     def __init__(self, credential: str, public_id: str) -> None:
-        self._credential = credential
+        self.credential = credential
         self.id = public_id
 
     def auth_flow(
         self, request: httpx2.Request
     ) -> Generator[httpx2.Request, httpx2.Response, None]:
-        request.headers["Authorization"] = f"Bearer {self._credential}"
+        request.headers["Authorization"] = f"Bearer {self.credential}"
         yield request
 
 
@@ -54,7 +54,7 @@ class ServiceAuth(httpx2.Auth):
 
     def __init__(self, name: str, secret: str) -> None:
         self.id = name
-        self._secret = secret.encode()
+        self.secret = secret.encode()
 
     def auth_flow(
         self, request: httpx2.Request
@@ -64,7 +64,7 @@ class ServiceAuth(httpx2.Auth):
         request.headers["X-Service-Name"] = self.id
         request.headers["X-Service-Timestamp"] = timestamp
         request.headers["X-Service-Signature"] = signing.sign_service(
-            self._secret, request.method, path.decode(), query, timestamp
+            self.secret, request.method, path.decode(), query, timestamp
         )
         yield request
 

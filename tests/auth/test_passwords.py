@@ -79,21 +79,21 @@ async def test_flood_from_one_address_is_bounded_and_gets_retry_after(
     blocking.resume.set()
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
 
-    accepted = passwords._MAX_THREADS + passwords._MAX_WAITING_PER_ADDRESS
+    accepted = passwords.MAX_THREADS + passwords.MAX_WAITING_PER_ADDRESS
     assert len(rejected) == 40 - accepted
     assert outcomes.count("hash") == accepted
     for task in rejected:
         error = task.exception()
         assert isinstance(error, ApiError)
         assert (error.code, error.headers) == (Code.SERVICE_UNAVAILABLE, {"Retry-After": "1"})
-    assert blocking.max_running <= passwords._MAX_THREADS
+    assert blocking.max_running <= passwords.MAX_THREADS
     assert await hasher.hash("x") == "hash"
 
 
 async def test_other_addresses_are_served_in_turn_during_a_flood(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(passwords, "_MAX_THREADS", 1)
+    monkeypatch.setattr(passwords, "MAX_THREADS", 1)
     blocking, hasher = BlockingHasher(monkeypatch), Passwords(FAST_ARGON2)
     flood = [asyncio.create_task(hasher.hash("flood", "192.0.2.1")) for _ in range(40)]
     await asyncio.sleep(0)

@@ -55,7 +55,7 @@ async def run_listener(
     harness: Harness, transport: FailingTransport, url: str
 ) -> AsyncIterator[asyncio.Task[None]]:
     """Run the listener, and require that it stops without an error."""
-    token = AccessToken((await harness.create_admin())._credential)
+    token = AccessToken((await harness.create_admin()).credential)
     client = AsyncTapgateClient("http://gateway", token, http=transport, retries=NO_BACKOFF)
     stop = asyncio.Event()
     task = asyncio.create_task(Listener(client, url, ["*"]).run(stop))

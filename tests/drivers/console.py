@@ -51,7 +51,7 @@ class ConsoleClient:
 
     def set_session(self, admin: BearerAuth) -> None:
         """Use the session of an admin who signed in through the API."""
-        self.client.cookies.set(SESSION_COOKIE, admin._credential)
+        self.client.cookies.set(SESSION_COOKIE, admin.credential)
 
     async def sign_in(self, email: str, password: str) -> httpx2.Response:
         return await self.post_without_csrf(

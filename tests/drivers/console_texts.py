@@ -28,7 +28,7 @@ from tapgate.sites.console.translation.template_texts import (
 )
 from tapgate_client import schemas
 from tapgate_client.errors import TABLE, Code
-from tapgate_sandbox.simulators.phone_templates import _TEMPLATE_TEXTS as MESSAGE_TEMPLATES
+from tapgate_sandbox.simulators.phone_templates import TEMPLATE_TEXTS as MESSAGE_TEMPLATES
 
 _PACKAGE: Final = Path(tapgate.__file__).parent
 _CONSOLE: Final = _PACKAGE / "console"

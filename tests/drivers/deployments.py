@@ -167,7 +167,7 @@ class TwoGateways:
         """Create an admin and an app, and disable compliance rules so that none holds a payment."""
         await harness.disable_compliance_rules()
         admin, key = await harness.create_admin(), await harness.create_api_key(*_SCOPES)
-        system_admin = Admin(harness.client, admin._credential, {"id": admin.id})
+        system_admin = Admin(harness.client, admin.credential, {"id": admin.id})
         return cls(harness, list(clients), system_admin, App(harness.client, key, key.id))
 
     async def run_concurrently(self, *requests: SendRequest) -> list[httpx2.Response]:

@@ -122,4 +122,4 @@ class ClientFactory:
         return self.create_async(self.get_token(await self.harness.create_admin(role)))
 
     def get_token(self, admin: BearerAuth) -> AccessToken:
-        return AccessToken(admin._credential)
+        return AccessToken(admin.credential)

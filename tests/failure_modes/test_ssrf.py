@@ -13,11 +13,11 @@ import tapgate
 from drivers.graph_server import FakeGraphServer
 from drivers.webhooks import ACCESS_TOKEN, PHONE_NUMBER_ID
 from tapgate.events.webhooks.sender import NoResponseError, WebhookSender
-from tapgate.events.webhooks.target_urls import _NON_PUBLIC_IPV4, is_public_address, require_public
+from tapgate.events.webhooks.target_urls import NON_PUBLIC_IPV4, is_public_address, require_public
 from tapgate.messenger.channel.graph import GraphClient, MediaError
 from tapgate_client.schemas.urls import TargetRejectedError
 
-PRIVATE_ADDRESSES = st.sampled_from(_NON_PUBLIC_IPV4).flatmap(
+PRIVATE_ADDRESSES = st.sampled_from(NON_PUBLIC_IPV4).flatmap(
     lambda network: st.integers(int(network.network_address), int(network.broadcast_address)).map(
         IPv4Address
     )

@@ -20,7 +20,7 @@ async def is_accepted(harness: Harness, authorization: bytes) -> bool:
 
 
 def get_authorization(bearer: BearerAuth) -> bytes:
-    return f"Bearer {bearer._credential}".encode()
+    return f"Bearer {bearer.credential}".encode()
 
 
 def is_equivalent(mutant: bytes, original: bytes) -> bool:

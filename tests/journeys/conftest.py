@@ -65,7 +65,7 @@ async def ada(deployment: Deployment) -> Admin:
 async def local_admin(harness: Harness) -> AsyncIterator[Admin]:
     """Yield an admin of a gateway in this process, and verify the books after the journey."""
     auth = await harness.create_admin()
-    yield Admin(harness.client, auth._credential, {"id": auth.id})
+    yield Admin(harness.client, auth.credential, {"id": auth.id})
     async with harness.database.connection() as connection:
         proof = await verify(connection)
     assert proof.is_valid, proof

@@ -267,7 +267,7 @@ async def test_payments_continue_while_months_are_archived(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A payment holds a lock for longer than the archive waits, in both of its transactions."""
-    monkeypatch.setattr(archive_steps, "_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(archive_steps, "PAUSE_SECONDS", 0)
     assert await history.verify() == {}
     attempts = 0
     detach = archive_steps._detach

@@ -42,7 +42,7 @@ async def test_month_is_not_archived_while_a_backup_reads_it(
 ) -> None:
     """The snapshot of the backup is taken, and no entry is read yet."""
     assert await history.verify() == {}
-    monkeypatch.setattr(archive_steps, "_MAX_ATTEMPTS", 1)
+    monkeypatch.setattr(archive_steps, "MAX_ATTEMPTS", 1)
     build_manifest = backup._build_manifest
 
     async def archive_and_build(*arguments: Any) -> Any:

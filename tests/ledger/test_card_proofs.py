@@ -365,7 +365,7 @@ async def test_flood_does_not_displace_the_taps_of_a_clone(ledger: LedgerDriver)
 async def test_processor_can_accuse_few_cards_without_their_proofs(
     ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rejected_taps, "_MAX_UNNAMED_CARDS", 2)
+    monkeypatch.setattr(rejected_taps, "MAX_UNNAMED_CARDS", 2)
     payer = await ledger.create_subscriber(1_000)
     merchant, other = await ledger.create_processor(), await ledger.create_processor()
     serials = [await create_signing_card(ledger, payer) for _ in range(4)]

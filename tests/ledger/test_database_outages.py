@@ -64,7 +64,7 @@ async def test_locked_table_fails_pending_commands_and_later_ones_succeed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ledger = hasty_ledger
-    monkeypatch.setattr(engine, "_MAX_OUTAGE_SECONDS", 0.0)
+    monkeypatch.setattr(engine, "MAX_OUTAGE_SECONDS", 0.0)
     monkeypatch.setattr(engine, "MAX_BATCH_SIZE", 1)
     commands = [await build_transfer(ledger, f"command {number}") for number in range(5)]
     async with other_session.transaction():
@@ -79,7 +79,7 @@ async def test_locked_table_fails_pending_commands_and_later_ones_succeed(
 async def test_read_only_server_is_503_and_the_retry_is_executed_once(
     ledger: LedgerDriver, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database_module, "_RETIRE_INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr(database_module, "RETIRE_INTERVAL_SECONDS", 0.0)
     command, first = await build_transfer(ledger), await build_transfer(ledger, "first")
     assert (await ledger.submit(first)).code is None
     try:
@@ -136,7 +136,7 @@ async def test_migration_waiting_for_an_open_read_does_not_stop_payments(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(migrate_module, "_MIN_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(migrate_module, "MIN_PAUSE_SECONDS", 0.05)
     folder = tmp_path / "migrations"
     shutil.copytree(migration_plan.MIGRATIONS_DIR, folder)
     (folder / _MIGRATION).write_text("ALTER TABLE transactions ADD COLUMN added int;")
@@ -162,8 +162,8 @@ async def test_migration_that_never_gets_its_lock_fails_and_names_the_blocker(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(migrate_module, "_LOCK_DEADLINE_SECONDS", 0.5)
-    monkeypatch.setattr(migrate_module, "_MIN_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(migrate_module, "LOCK_DEADLINE_SECONDS", 0.5)
+    monkeypatch.setattr(migrate_module, "MIN_PAUSE_SECONDS", 0.05)
     folder = tmp_path / "migrations"
     shutil.copytree(migration_plan.MIGRATIONS_DIR, folder)
     (folder / _MIGRATION).write_text("ALTER TABLE transactions ADD COLUMN added int;")

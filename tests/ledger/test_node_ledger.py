@@ -174,10 +174,10 @@ async def test_commands_of_all_workers_share_the_batches_of_the_writer(
 async def test_worker_with_enough_commands_for_efficient_batches_executes_them_itself(
     workers: list[Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_ledger, "_PEAK_SECONDS", 0.0)
+    monkeypatch.setattr(node_ledger, "PEAK_SECONDS", 0.0)
     writer, other = workers
     before = writer.executed
-    minimum = node_ledger._MIN_OWN_BATCH
+    minimum = node_ledger.MIN_OWN_BATCH
     outcomes = await submit_to_all([other], await build_transfers(writer, minimum + 10))
     assert all(isinstance(outcome, Outcome) and outcome.code is None for outcome in outcomes)
     # The commands before the minimum is reached are executed by the writer.
@@ -189,8 +189,8 @@ async def test_worker_with_few_commands_uses_the_writer_again(
     workers: list[Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer, other = workers
-    monkeypatch.setattr(node_ledger, "_PEAK_SECONDS", 0.0)
-    await submit_to_all([other], await build_transfers(writer, node_ledger._MIN_OWN_BATCH))
+    monkeypatch.setattr(node_ledger, "PEAK_SECONDS", 0.0)
+    await submit_to_all([other], await build_transfers(writer, node_ledger.MIN_OWN_BATCH))
     executed = other.executed
     for command in await build_transfers(writer, 2):
         assert (await other.submit(command)).code is None
@@ -201,7 +201,7 @@ def test_worker_executes_its_commands_until_they_become_fewer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     load, seconds = node_ledger._OwnLoad(), itertools.count()
-    minimum, kept = node_ledger._MIN_OWN_BATCH, node_ledger._MIN_OWN_BATCH_KEPT
+    minimum, kept = node_ledger.MIN_OWN_BATCH, node_ledger.MIN_OWN_BATCH_KEPT
     states = []
     for concurrent in (minimum - 1, minimum, kept, kept - 1, minimum - 1, 1):
         second = next(seconds)
@@ -217,9 +217,9 @@ def test_worker_executes_its_commands_until_they_become_fewer(
 async def test_writer_with_enough_commands_of_its_own_does_not_wait_for_others(
     workers: list[Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_ledger, "_PEAK_SECONDS", 0.0)
+    monkeypatch.setattr(node_ledger, "PEAK_SECONDS", 0.0)
     writer = workers[0]
-    await submit_to_all([writer], await build_transfers(writer, node_ledger._MIN_OWN_BATCH))
+    await submit_to_all([writer], await build_transfers(writer, node_ledger.MIN_OWN_BATCH))
     assert writer.ledger._estimate_commands(64, 0) == 0
 
 
@@ -228,7 +228,7 @@ async def test_writer_waits_for_commands_that_arrive_later_than_its_own(
 ) -> None:
     writer, other = workers
     commands = await build_transfers(writer, 6)
-    monkeypatch.setattr(node_ledger, "_MAX_BATCH_SECONDS", 60.0)
+    monkeypatch.setattr(node_ledger, "MAX_BATCH_SECONDS", 60.0)
     has_own_commands = asyncio.Event()
     gather_own = Ledger._gather_batch
 
@@ -249,7 +249,7 @@ async def test_writer_waits_for_commands_that_arrive_later_than_its_own(
 async def test_writer_does_not_wait_long_after_the_last_batch(workers: list[Worker]) -> None:
     ledger = workers[0].ledger
     (command,) = await build_transfers(workers[0], 1)
-    ledger._expected_commands, ledger._last_batch_seconds = 64, node_ledger._MAX_BATCH_SECONDS
+    ledger._expected_commands, ledger._last_batch_seconds = 64, node_ledger.MAX_BATCH_SECONDS
     ledger._last_batch_end = monotonic() - 1.0
     ledger._has_expected.set()
     assert (await workers[0].submit(command)).code is None
@@ -415,7 +415,7 @@ async def test_every_command_reaches_the_writer_unchanged(
 async def test_stopping_writer_hands_over_without_an_error(
     workers: list[Worker], database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_ledger, "_HANDOVER_SECONDS", 30.0)
+    monkeypatch.setattr(node_ledger, "HANDOVER_SECONDS", 30.0)
     writer, other = workers
     commands = await build_transfers(writer, 60)
     submitted: list[asyncio.Task[Outcome]] = []

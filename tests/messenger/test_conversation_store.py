@@ -75,7 +75,7 @@ async def test_unreadable_state_starts_a_new_conversation(database: Database) ->
 
 async def test_lease_is_exclusive(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     # Long enough that no lease expires on a slow machine.
-    monkeypatch.setattr(conversation_store, "_LEASE_DURATION", timedelta(minutes=5))
+    monkeypatch.setattr(conversation_store, "LEASE_DURATION", timedelta(minutes=5))
     clock, active, max_active = FakeClock(), 0, 0
 
     async def increment() -> None:

@@ -123,10 +123,10 @@ async def test_credential_sent_in_place_of_another_is_not_leaked(
     admin, app = await harness.create_admin(), await harness.create_api_key("balance:read")
     terminal_auth = await harness.create_processor()
     secrets = [
-        admin._credential,
-        app._credential,
+        admin.credential,
+        app.credential,
         terminal_auth.secret,
-        harness.get_service_auth()._secret.decode(),
+        harness.get_service_auth().secret.decode(),
     ]
     for secret in [*secrets, PASSWORD]:
         leak_detector.add_secret("a credential", secret)

@@ -136,7 +136,7 @@ async def test_password_login_works_while_the_provider_is_down(
 async def test_slow_provider_times_out(
     harness: Harness, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requests, "_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(requests, "TIMEOUT_SECONDS", 0.05)
     provider.responds.clear()
     assert parse_error(await harness.post(f"{LOGIN_URL}/start")) == (503, "SERVICE_UNAVAILABLE")
 

@@ -20,8 +20,8 @@ def layout(tmp_path: Path) -> Layout:
 
 
 def hide_programs(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.setattr(programs, "_SYSTEM_PATH", str(folder))
-    monkeypatch.setattr(programs, "_DEBIAN_DIR", folder)
+    monkeypatch.setattr(programs, "SYSTEM_PATH", str(folder))
+    monkeypatch.setattr(programs, "DEBIAN_DIR", folder)
 
 
 @pytest.mark.parametrize(("program", "package"), programs.PACKAGES.items())

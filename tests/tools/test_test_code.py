@@ -1,10 +1,15 @@
 """Test code can be read one file at a time."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
+#: Uses of private attributes. The number may only fall: make a name public that a test needs.
+MAX_PRIVATE_ATTRIBUTES = 279
+#: Public methods of named tuples.
+NAMED_TUPLE_METHODS = ("_asdict", "_replace")
 FILES = sorted(path for path in TESTS.rglob("*.py") if "node_modules" not in path.parts)
 
 
@@ -21,6 +26,25 @@ def list_broken_assertions(source: str) -> Iterator[str]:
         is_data = between[-2].partition("  #")[0].endswith((",", "}", "]"))
         if first.strip() == "assert (" or not is_data:
             yield f"{node.lineno}: {first.strip()}"
+
+
+def list_private_attributes(path: Path) -> Iterator[str]:
+    """Yield the private attributes of other objects and modules that a file uses."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and not _is_own(node.value):
+            names = [node.attr]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".setattr"):
+            names = [str(item.value) for item in node.args[:2] if isinstance(item, ast.Constant)]
+        else:
+            continue
+        for name in names:
+            last = name.rpartition(".")[2]
+            if re.match(r"_[^_]", last) and last not in NAMED_TUPLE_METHODS:
+                yield f"{path.relative_to(TESTS)}:{node.lineno}: {name}"
+
+
+def _is_own(owner: ast.expr) -> bool:
+    return ast.unparse(owner) in ("self", "cls", "super()")
 
 
 def list_imported_modules(path: Path) -> Iterator[str]:
@@ -59,3 +83,8 @@ def test_broken_assertions_are_detected() -> None:
     assert list(list_broken_assertions(data)) == []
     for broken in ("assert (\n    f(x) == y\n)\n", "assert f(x) == g(\n    y\n)\n"):
         assert len(list(list_broken_assertions(broken))) == 1
+
+
+def test_private_attributes_do_not_increase() -> None:
+    found = [item for path in FILES for item in list_private_attributes(path)]
+    assert len(found) <= MAX_PRIVATE_ATTRIBUTES, "\n".join(found)

@@ -231,7 +231,7 @@ async def open_book(
         transport = AppTransport(create_app(services))
         async with httpx2.AsyncClient(transport=transport, base_url=GATEWAY_URL) as http:
             harness = Harness(services, http)
-            tokens = {role: (await harness.create_admin(role))._credential for role in "ACF"}
+            tokens = {role: (await harness.create_admin(role)).credential for role in "ACF"}
         admin = AsyncTapgateClient(GATEWAY_URL, AccessToken(tokens["A"]), http=transport)
         book = ReviewedBook(GATEWAY_URL, admin)
         book.reviewer = AsyncTapgateClient(GATEWAY_URL, AccessToken(tokens["C"]), http=transport)

@@ -18,8 +18,8 @@ from tools.cluster import ClusterError
 PACKAGES: Final = {"etcd": "etcd-server", "haproxy": "haproxy"}
 #: Programs that `make` installs for the cluster only.
 INSTALL_DIR: Final = Path(sys.prefix) / "cluster"
-_DEBIAN_DIR: Final = INSTALL_DIR / "debian"
-_SYSTEM_PATH: Final = os.pathsep.join(
+DEBIAN_DIR: Final = INSTALL_DIR / "debian"
+SYSTEM_PATH: Final = os.pathsep.join(
     (os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin")
 )
 
@@ -40,7 +40,7 @@ class Programs(NamedTuple):
 
 
 def find_system_program(name: str) -> str | None:
-    return shutil.which(name, path=_SYSTEM_PATH)
+    return shutil.which(name, path=SYSTEM_PATH)
 
 
 def find_programs(user: ServerUser) -> Programs:
@@ -65,9 +65,9 @@ def _find_debian_program(name: str) -> Program:
     if found := find_system_program(name):
         return Program([found], {})
     for folder in ("usr/bin", "usr/sbin"):
-        path = _DEBIAN_DIR / folder / name
+        path = DEBIAN_DIR / folder / name
         if path.exists():
-            libraries = {str(file.parent) for file in _DEBIAN_DIR.glob("usr/lib/**/*.so*")}
+            libraries = {str(file.parent) for file in DEBIAN_DIR.glob("usr/lib/**/*.so*")}
             return Program([str(path)], {"LD_LIBRARY_PATH": os.pathsep.join(sorted(libraries))})
     raise ClusterError(
         f"{name} is missing: run `make {_get_make_target()}`, or install it with"

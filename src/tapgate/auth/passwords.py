@@ -26,10 +26,10 @@ OWASP_PARAMETERS = argon2.Parameters(
 )
 
 #: Per process: half of the CPUs, so that a login flood leaves CPUs for payments.
-_MAX_THREADS = max(1, (os.cpu_count() or 1) // 2)
+MAX_THREADS = max(1, (os.cpu_count() or 1) // 2)
 #: Maximum number of tasks waiting for a thread. One thread completes 64 in about two seconds.
 _MAX_WAITING = 64
-_MAX_WAITING_PER_ADDRESS = 8
+MAX_WAITING_PER_ADDRESS = 8
 _TIMEOUT_SECONDS = 10.0
 #: Group for new admins' passwords, separate from the client address groups.
 PLATFORM_GROUP = ""
@@ -39,13 +39,13 @@ class Passwords:
     def __init__(self, parameters: argon2.Parameters = OWASP_PARAMETERS) -> None:
         self._hasher = argon2.PasswordHasher.from_parameters(parameters)
         self._dummy_hash = _build_dummy_hash(parameters)
-        self._executor = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="passwords")
+        self._executor = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="passwords")
         self._limit = FairLimit(
             "Too many passwords are being verified. Try again shortly.",
-            slots=_MAX_THREADS,
-            slots_per_group=_MAX_THREADS,
+            slots=MAX_THREADS,
+            slots_per_group=MAX_THREADS,
             queue=_MAX_WAITING,
-            queue_per_group=_MAX_WAITING_PER_ADDRESS,
+            queue_per_group=MAX_WAITING_PER_ADDRESS,
             timeout=_TIMEOUT_SECONDS,
         )
 

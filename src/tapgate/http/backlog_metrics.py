@@ -18,7 +18,7 @@ from tapgate.runtime.store.pipeline import send_ahead
 from tapgate_client.errors import ApiError
 
 _MAX_AGE_SECONDS: Final = 10.0
-_TIMEOUT_SECONDS: Final = 1.0
+TIMEOUT_SECONDS: Final = 1.0
 
 
 class BacklogMetrics:
@@ -54,10 +54,10 @@ class BacklogMetrics:
 
     async def _load(self) -> list[asyncpg.Record]:
         try:
-            async with self._database.snapshot(timeout_seconds=_TIMEOUT_SECONDS) as tx:
+            async with self._database.snapshot(timeout_seconds=TIMEOUT_SECONDS) as tx:
                 # The planner could prefer to read a whole table while its statistics are old.
                 send_ahead(tx, "SET LOCAL enable_seqscan = off")
-                rows: list[asyncpg.Record] = await tx.fetch(self._sql, timeout=_TIMEOUT_SECONDS)
+                rows: list[asyncpg.Record] = await tx.fetch(self._sql, timeout=TIMEOUT_SECONDS)
                 return rows
         except (ApiError, TimeoutError, asyncpg.PostgresError):
             return []

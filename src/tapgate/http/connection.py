@@ -16,7 +16,7 @@ _SLICE_BYTES = 16 * 1024
 _STEP_BYTES = 2 * 1024
 
 IDLE_TIMEOUT_SECONDS = 75.0
-_MAX_DEADLINE_CHECK_SECONDS = 5.0  # maximum delay in noticing a missed deadline
+MAX_DEADLINE_CHECK_SECONDS = 5.0  # maximum delay in noticing a missed deadline
 
 #: After an early response, up to `LINGER_BYTES` of further data are read and discarded, for at most
 #: `LINGER_SECONDS`. A client that is still sending can then read the response before the connection
@@ -146,7 +146,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
         if remaining <= 0:
             self._transport.abort()
         else:
-            delay = min(remaining, _MAX_DEADLINE_CHECK_SECONDS)
+            delay = min(remaining, MAX_DEADLINE_CHECK_SECONDS)
             self._timer = self._loop.call_later(delay, self._check_deadline)
 
     def data_received(self, data: bytes) -> None:

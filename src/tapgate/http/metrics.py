@@ -30,7 +30,7 @@ _OTHER_STATUS_INDEX = len(_STATUSES)
 _BUCKET_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 #: Metrics are rendered at most this often, regardless of how many clients scrape them.
-_MAX_AGE_SECONDS = 1.0
+MAX_AGE_SECONDS = 1.0
 
 #: Delivery statuses for messages sent to phones.
 MESSAGE_STATUSES = ("sent", "delivered", "read", "failed")
@@ -126,7 +126,7 @@ class Metrics:
         self._collectors: list[Collector] = [self._shared]
         self._sources: list[MetricSource] = []
         self._thread = BoundedThreadPool("metrics", threads=1, max_pending=1)
-        self._rendered = CachedResult(self._update_and_render, _MAX_AGE_SECONDS)
+        self._rendered = CachedResult(self._update_and_render, MAX_AGE_SECONDS)
 
     def add_collector(self, collector: Collector) -> None:
         self._collectors.append(collector)

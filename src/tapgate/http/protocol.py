@@ -48,21 +48,21 @@ _log = structlog.get_logger()
 
 #: Maximum framing overhead: the head, blank lines before the head, chunk sizes and extensions, and
 #: trailers. Each byte of body received allows one further byte of overhead.
-_MAX_OVERHEAD_BYTES = MAX_HEAD_BYTES
+MAX_OVERHEAD_BYTES = MAX_HEAD_BYTES
 #: Reading pauses after this many body bytes until the application starts to read the body.
 _MAX_UNREAD_BODY_BYTES = 64 * 1024
 #: Reading pauses while more requests than this are queued, or after a queued request whose head is
 #: larger than `_MAX_QUEUED_HEAD_BYTES`.
-_MAX_PIPELINED_REQUESTS = 16
+MAX_PIPELINED_REQUESTS = 16
 _MAX_QUEUED_HEAD_BYTES = 4 * 1024
 
-_HEAD_TIMEOUT_SECONDS = 30.0
-#: A body must arrive within `_RECEIVE_TIMEOUT_SECONDS`, without a pause of
-#: `_STALL_TIMEOUT_SECONDS`. It may take `_MIN_RATE_GRACE_SECONDS`, plus one second per
+HEAD_TIMEOUT_SECONDS = 30.0
+#: A body must arrive within `RECEIVE_TIMEOUT_SECONDS`, without a pause of
+#: `STALL_TIMEOUT_SECONDS`. It may take `MIN_RATE_GRACE_SECONDS`, plus one second per
 #: `_MIN_BYTES_PER_SECOND` bytes received.
-_RECEIVE_TIMEOUT_SECONDS = 120.0
-_STALL_TIMEOUT_SECONDS = 15.0
-_MIN_RATE_GRACE_SECONDS = 20.0
+RECEIVE_TIMEOUT_SECONDS = 120.0
+STALL_TIMEOUT_SECONDS = 15.0
+MIN_RATE_GRACE_SECONDS = 20.0
 _MIN_BYTES_PER_SECOND = 1024
 _SHUTDOWN_GRACE_SECONDS = 1.0
 
@@ -85,7 +85,7 @@ class HttpProtocol(BoundedConnection):
         self._has_begun = False  # whether the data just parsed began a request
         self._started_at = 0.0
         self._body_bytes = 0  # body bytes in the data just parsed
-        self._overhead_bytes = 0  # framing overhead, see `_MAX_OVERHEAD_BYTES`
+        self._overhead_bytes = 0  # framing overhead, see `MAX_OVERHEAD_BYTES`
         self._incoming: HttpRequest | None = None  # the request being received
         self._current: HttpRequest | None = (
             None  # in progress, or still being received after an early response
@@ -156,9 +156,9 @@ class HttpProtocol(BoundedConnection):
 
     def _set_receive_deadline(self, request: HttpRequest) -> None:
         if not request.has_responded and self._discarded_bytes is None:
-            max_seconds = _MIN_RATE_GRACE_SECONDS + request.received_bytes / _MIN_BYTES_PER_SECOND
-            receive_by = self._started_at + min(_RECEIVE_TIMEOUT_SECONDS, max_seconds)
-            self._deadline = min(receive_by, self._loop.time() + _STALL_TIMEOUT_SECONDS)
+            max_seconds = MIN_RATE_GRACE_SECONDS + request.received_bytes / _MIN_BYTES_PER_SECOND
+            receive_by = self._started_at + min(RECEIVE_TIMEOUT_SECONDS, max_seconds)
+            self._deadline = min(receive_by, self._loop.time() + STALL_TIMEOUT_SECONDS)
 
     def _feed_parser(self, data: bytes | memoryview) -> bytes | memoryview:
         """Parse data. Return the data after a head with an ignored protocol upgrade, or b''."""
@@ -180,7 +180,7 @@ class HttpProtocol(BoundedConnection):
                 self._overhead_bytes = max(
                     0, self._overhead_bytes + len(data) - 2 * self._body_bytes
                 )
-                if self._overhead_bytes > _MAX_OVERHEAD_BYTES:
+                if self._overhead_bytes > MAX_OVERHEAD_BYTES:
                     self._reject_malformed()
         return b"" if rest is None else self._ignore_upgrade(rest)
 
@@ -191,7 +191,7 @@ class HttpProtocol(BoundedConnection):
         self._head_size = 0
         self._incoming = None
         if self._current is None:
-            self._deadline = self._loop.time() + _HEAD_TIMEOUT_SECONDS
+            self._deadline = self._loop.time() + HEAD_TIMEOUT_SECONDS
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -229,7 +229,7 @@ class HttpProtocol(BoundedConnection):
         else:
             self._pipelined.append(request)
             if (
-                len(self._pipelined) > _MAX_PIPELINED_REQUESTS
+                len(self._pipelined) > MAX_PIPELINED_REQUESTS
                 or self._head_size + len(self._url) > _MAX_QUEUED_HEAD_BYTES
             ):
                 self._pause_reading()
@@ -384,7 +384,7 @@ class HttpProtocol(BoundedConnection):
 
     def _read_more_requests(self) -> None:
         """Resume reading, which a large body or many pipelined requests may have paused."""
-        if not self._is_draining and len(self._pipelined) < _MAX_PIPELINED_REQUESTS:
+        if not self._is_draining and len(self._pipelined) < MAX_PIPELINED_REQUESTS:
             self._resume_reading()
 
     @property

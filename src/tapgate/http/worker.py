@@ -46,7 +46,7 @@ from tapgate_client.errors import ApiError, Code
 _MIN_ACCEPT_BATCH = 2
 _MAX_ACCEPT_BATCH = 64
 #: The event loop's shortest timer delay.
-_ACCEPT_PAUSE_SECONDS = 0.001
+ACCEPT_PAUSE_SECONDS = 0.001
 
 #: Received data that the kernel may buffer per connection. By default it buffers megabytes.
 _RECEIVE_BUFFER_BYTES = 64 * 1024
@@ -181,7 +181,7 @@ class _Server(uvicorn.Server):
             self._accept_batch = min(self._accept_batch + 1, _MAX_ACCEPT_BATCH)
         loop = asyncio.get_running_loop()
         loop.remove_reader(listener)
-        loop.call_later(_ACCEPT_PAUSE_SECONDS, self._resume_accepting, listener)
+        loop.call_later(ACCEPT_PAUSE_SECONDS, self._resume_accepting, listener)
 
     def _accept_waiting(self, listener: socket.socket) -> None:
         """Accept the connections that wait, because closing the socket would reset them."""

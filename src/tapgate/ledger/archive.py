@@ -41,8 +41,8 @@ from tapgate.runtime.store.transaction import Transaction
 #: Schema for archived months. Not part of a backup.
 ARCHIVE_SCHEMA: Final = "archive"
 ENTRIES, TRANSACTIONS = TABLES
-_MAX_ATTEMPTS: Final = 100
-_PAUSE_SECONDS: Final = 0.2
+MAX_ATTEMPTS: Final = 100
+PAUSE_SECONDS: Final = 0.2
 _TIMEOUT_SECONDS: Final = 3600.0
 
 _SUM_ENTRIES: Final = """
@@ -240,13 +240,13 @@ async def _add_verified_sums(tx: Any, vault: Vault, change: Mapping[int, int]) -
 
 async def retry_locked(tx: Any, change: Callable[[], Awaitable[None]]) -> None:
     """Run a change that locks a table against payments, and retry if the lock takes too long."""
-    for _ in range(_MAX_ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         try:
             async with tx.transaction():  # a savepoint
                 await tx.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
                 await change()
         except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
-            await asyncio.sleep(_PAUSE_SECONDS)
+            await asyncio.sleep(PAUSE_SECONDS)
         else:
             return
     raise StoreError("other sessions use the tables all the time. Run the command again later")

@@ -56,7 +56,7 @@ _MAX_ATTEMPTS: Final = 3
 _GATHER_LOOP_TURNS: Final = 8
 #: If a batch fails after waiting this long for the database, the commands that are pending since
 #: then fail too, instead of waiting in turn.
-_MAX_OUTAGE_SECONDS: Final = 1.0
+MAX_OUTAGE_SECONDS: Final = 1.0
 
 #: Every statement in a batch looks up rows by key, so one generic plan per statement suffices.
 #: A plan made while the tables were empty stays cached, so table scans, hash joins and
@@ -247,7 +247,7 @@ class Ledger:
             if batch:
                 started = perf_counter()
                 outage = await self._process_batch(batch)
-                if outage is not None and perf_counter() - started > _MAX_OUTAGE_SECONDS:
+                if outage is not None and perf_counter() - started > MAX_OUTAGE_SECONDS:
                     self._fail_all(self._pending, outage)
                     self._pending.clear()
 

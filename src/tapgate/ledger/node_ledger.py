@@ -29,18 +29,18 @@ log = structlog.get_logger()
 
 _RETRY_SECONDS: Final = 0.05
 #: How long a stopping writer waits until the other workers have received their outcomes.
-_HANDOVER_SECONDS: Final = 5.0
+HANDOVER_SECONDS: Final = 5.0
 #: With fewer commands in progress, latency matters more than the cost of small batches.
 _MIN_EXPECTED_COMMANDS: Final = 8
 #: Number of batches after which one waits even if waiting does not seem worthwhile.
 _TRIAL_INTERVAL: Final = 16
 #: A worker with this many commands in progress at once executes them itself, and stops doing so
 #: below the second number. Larger batches save little (docs/benchmarks.md).
-_MIN_OWN_BATCH: Final = 28
-_MIN_OWN_BATCH_KEPT: Final = 24
-_PEAK_SECONDS: Final = 0.2
+MIN_OWN_BATCH: Final = 28
+MIN_OWN_BATCH_KEPT: Final = 24
+PEAK_SECONDS: Final = 0.2
 #: The wait for more commands depends on the last batch's duration, up to this maximum.
-_MAX_BATCH_SECONDS: Final = 0.03
+MAX_BATCH_SECONDS: Final = 0.03
 
 T = TypeVar("T")
 
@@ -168,8 +168,8 @@ class _OwnLoad:
         self._peak = max(self._peak, self._count)
         now = monotonic()
         if now > self._measured_until:
-            self._measured_until = now + _PEAK_SECONDS
-            minimum = _MIN_OWN_BATCH_KEPT if self.fills_batches else _MIN_OWN_BATCH
+            self._measured_until = now + PEAK_SECONDS
+            minimum = MIN_OWN_BATCH_KEPT if self.fills_batches else MIN_OWN_BATCH
             self.fills_batches = self._peak >= minimum
             self._peak = self._count
 
@@ -205,7 +205,7 @@ class NodeLedger(Ledger):
         for channel in self._channels:
             channel.send(_Response(0, None))
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_HANDOVER_SECONDS):
+            async with asyncio.timeout(HANDOVER_SECONDS):
                 await asyncio.gather(*(channel.closed.wait() for channel in self._channels))
         await super().stop()
 
@@ -220,7 +220,7 @@ class NodeLedger(Ledger):
         the last batch's duration, or when that duration has passed since the batch ended.
         """
         await super()._gather_batch()
-        batch_seconds = min(self._last_batch_seconds, _MAX_BATCH_SECONDS)
+        batch_seconds = min(self._last_batch_seconds, MAX_BATCH_SECONDS)
         deadline = self._last_batch_end + batch_seconds
         previous_count = 0
         while previous_count < len(self._pending) < self._expected_commands:

@@ -26,7 +26,7 @@ MAX_TAPS: Final = 100
 _MAX_EQUAL_TAPS: Final = 5
 _MAX_PROCESSOR_TAPS: Final = 20
 #: Number of cards per day that a processor can accuse by proofs that name no card.
-_MAX_UNNAMED_CARDS: Final = 20
+MAX_UNNAMED_CARDS: Final = 20
 _UNNAMED_PERIOD: Final = timedelta(days=1)
 
 #: Results of rejected taps by error code.
@@ -147,7 +147,7 @@ async def _limit_unnamed_cards(
         accused = cards[tap.processor_id]
         if not _is_unnamed(tap) or tap.card_id in accused:
             limited.append(tap)
-        elif len(accused) < _MAX_UNNAMED_CARDS:
+        elif len(accused) < MAX_UNNAMED_CARDS:
             accused.add(tap.card_id)
             limited.append(tap)
         else:

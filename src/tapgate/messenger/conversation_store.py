@@ -22,7 +22,7 @@ from tapgate.runtime.store.database import Database
 from tapgate_client.clock import Clock
 from tapgate_client.errors import unavailable
 
-_LEASE_DURATION = timedelta(seconds=5)
+LEASE_DURATION = timedelta(seconds=5)
 _RENEW_INTERVAL_SECONDS = 1.5
 _ACQUIRE_TIMEOUT_SECONDS = 20.0
 _MIN_BACKOFF_SECONDS = 0.01
@@ -145,7 +145,7 @@ async def _try_acquire(
            RETURNING c.state, c.heard_until, c.expires_at, c.transcript""",
         address,
         lease,
-        _LEASE_DURATION,
+        LEASE_DURATION,
     )
     if row is None:
         return None
@@ -186,7 +186,7 @@ async def _renew(database: Database, leased: LeasedConversation) -> None:
                    WHERE address = $1 AND lease = $2""",
                 leased.address,
                 leased.lease,
-                _LEASE_DURATION,
+                LEASE_DURATION,
             )
 
 

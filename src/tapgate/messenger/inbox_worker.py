@@ -41,10 +41,10 @@ SWEEP_INTERVAL_SECONDS = 1.0
 _MAX_ATTEMPTS = 5
 #: Time for which sweeps skip a due message, which the receiving process is probably handling.
 _SWEEP_DELAY = timedelta(seconds=1)
-_MAX_ADDRESSES_PER_SWEEP = 100
+MAX_ADDRESSES_PER_SWEEP = 100
 #: Conversations per process. A turn mostly waits for the gateway, but a much higher limit would
 #: exhaust the database connections, which webhook requests need too.
-_MAX_CONCURRENT_CONVERSATIONS = 100
+MAX_CONCURRENT_CONVERSATIONS = 100
 
 #: The content is not known: decoding it may be what failed.
 _FAILED_TURN = TurnSummary(ChatChannel.MESSAGING, ChatInput.OTHER, None, ChatOutcome.FAILED)
@@ -60,7 +60,7 @@ class InboxWorker:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._pending_wakes: set[str] = set()
         self._is_stopped = False
-        self._semaphore = asyncio.Semaphore(_MAX_CONCURRENT_CONVERSATIONS)
+        self._semaphore = asyncio.Semaphore(MAX_CONCURRENT_CONVERSATIONS)
 
     async def run(self) -> NoReturn:
         """Run until canceled; interrupted turns are retried later."""
@@ -98,7 +98,7 @@ class InboxWorker:
         addresses = await inbox.QUEUE.list_due_destinations(
             services.database,
             now=services.clock() - _SWEEP_DELAY,
-            limit=_MAX_ADDRESSES_PER_SWEEP,
+            limit=MAX_ADDRESSES_PER_SWEEP,
             excluded=self._tasks,
             owner=services.process_id,
         )

@@ -69,7 +69,7 @@ _CHANNELS: Final[dict[Channel, ChatChannel]] = {
 #: A turn needs only a few gateway requests; more indicate a loop.
 _MAX_REQUESTS_PER_TURN = 12
 #: Short, because the provider's form client shows its own error after 10 seconds.
-_FORM_LEASE_TIMEOUT_SECONDS = 4.0
+FORM_LEASE_TIMEOUT_SECONDS = 4.0
 
 
 class TurnResult(NamedTuple):
@@ -109,7 +109,7 @@ async def submit_form(
     """Run a turn for a submitted form; return None if the form can no longer be used."""
     now = services.clock()
     async with conversation_store.acquire(
-        services.database, form.address, now, timeout_seconds=_FORM_LEASE_TIMEOUT_SECONDS
+        services.database, form.address, now, timeout_seconds=FORM_LEASE_TIMEOUT_SECONDS
     ) as leased:
         if (
             leased.conversation.operation != form.operation

@@ -24,9 +24,9 @@ from tapgate_client.schemas.health import (
 
 #: A check result is reused for this long, regardless of the number of requests.
 MAX_AGE_SECONDS: Final = 1.0
-_PROBE_TIMEOUT_SECONDS: Final = 2.0
+PROBE_TIMEOUT_SECONDS: Final = 2.0
 #: Enough for the node's files and some log lines.
-_MIN_FREE_BYTES: Final = 16 * 1024 * 1024
+MIN_FREE_BYTES: Final = 16 * 1024 * 1024
 
 _MESSAGES: Final = {
     NotReadyReason.STARTING: "The process is starting.",
@@ -109,7 +109,7 @@ class HealthMonitor:
     async def _check(self) -> HealthStatus:
         server: ServerStatus | None = None
         with contextlib.suppress(ApiError, TimeoutError, asyncpg.PostgresError):
-            async with asyncio.timeout(_PROBE_TIMEOUT_SECONDS):
+            async with asyncio.timeout(PROBE_TIMEOUT_SECONDS):
                 server = await self._probe()
         return HealthStatus(problems=tuple(self._list_problems(server)), server=server)
 
@@ -143,4 +143,4 @@ def _is_disk_full(folder: Path) -> bool:
         return True
     # Some file systems report no inode count.
     has_no_inodes = status.f_files > 0 and status.f_favail == 0
-    return has_no_inodes or status.f_bavail * status.f_frsize < _MIN_FREE_BYTES
+    return has_no_inodes or status.f_bavail * status.f_frsize < MIN_FREE_BYTES

@@ -25,7 +25,7 @@ _MAX_HEAD_BYTES: Final = 65_536
 _MAX_IDLE_PER_TARGET: Final = 10
 #: Shorter than common servers' keep-alive timeouts, so that few requests use a connection
 #: that the server is closing.
-_MAX_IDLE_SECONDS: Final = 4.0
+MAX_IDLE_SECONDS: Final = 4.0
 _SWITCHING_PROTOCOLS: Final = 101
 _FIRST_FINAL_STATUS: Final = 200
 
@@ -329,7 +329,7 @@ def _get_key(target: Target, address: str) -> _PoolKey:
 
 
 def _is_expired(connection: Connection) -> bool:
-    return time.monotonic() - connection.idle_since > _MAX_IDLE_SECONDS
+    return time.monotonic() - connection.idle_since > MAX_IDLE_SECONDS
 
 
 def encode_request(target: Target, headers: Mapping[str, str], body: bytes) -> bytes:

@@ -17,7 +17,7 @@ K = TypeVar("K", bound=Hashable)
 J = TypeVar("J")
 
 #: A window grows if half of it is processed within this time.
-_TARGET_SECONDS: Final = 0.5
+TARGET_SECONDS: Final = 0.5
 #: A destination's window is kept for this time while it has no jobs.
 _IDLE_SECONDS: Final = 60.0
 
@@ -117,7 +117,7 @@ class JobRunner(Generic[K, J]):
     def _adapt_window(self, lane: _Lane[J], now: float) -> None:
         if not lane.is_full or not lane.is_half_empty:
             return
-        is_fast = now - lane.filled_at < _TARGET_SECONDS
+        is_fast = now - lane.filled_at < TARGET_SECONDS
         window = lane.window * 2 if is_fast else lane.window // 2
         lane.window = min(max(window, self._min_window), self._max_window)
         lane.is_full = False

@@ -1,7 +1,7 @@
 """Log output that blocks the event loop only briefly if the pipe's reader stalls.
 
 All lines from one event loop iteration are written together. If the pipe is full, or does not drain
-within `_CHUNK_TIMEOUT_MS`, the remaining lines are dropped and counted. The next write starts with
+within `CHUNK_TIMEOUT_MS`, the remaining lines are dropped and counted. The next write starts with
 the number of dropped lines. Lines written after the reader has exited are not counted.
 
 Worker threads write too: a library may log while it parses an upload.
@@ -15,7 +15,7 @@ import threading
 
 #: A pipe that polls as writable accepts this many bytes without blocking.
 _CHUNK_BYTES = 4096
-_CHUNK_TIMEOUT_MS = 20
+CHUNK_TIMEOUT_MS = 20
 
 
 class LogStream:
@@ -59,6 +59,6 @@ class LogStream:
         while text:
             written = os.write(self._descriptor, text[:_CHUNK_BYTES])
             text = text[written:]
-            if text and not self._poll.poll(_CHUNK_TIMEOUT_MS):
+            if text and not self._poll.poll(CHUNK_TIMEOUT_MS):
                 self._dropped_lines += text.count(b"\n")  # the first of them may be truncated
                 return

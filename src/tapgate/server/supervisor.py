@@ -30,9 +30,9 @@ from tapgate.server.startup_responder import StartupResponder
 
 _BIND_TIMEOUT_SECONDS = 2.0
 _POSTGRES_CHECK_SECONDS = 0.5
-_STOP_SIGNALS = [signal.SIGINT, signal.SIGTERM]
+STOP_SIGNALS = [signal.SIGINT, signal.SIGTERM]
 if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # ignored under `nohup`
-    _STOP_SIGNALS.append(signal.SIGHUP)
+    STOP_SIGNALS.append(signal.SIGHUP)
 
 _FIRST_ADMIN_VARIABLES = frozenset(
     {Settings.admin_email.variable, Settings.admin_password.variable}
@@ -177,7 +177,7 @@ def _run_embedded_postgres(settings: Settings) -> Iterator[EmbeddedPostgres | No
     try:
         yield postgres
     finally:
-        for number in _STOP_SIGNALS:
+        for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)  # already stopping
         postgres.stop()
 
@@ -215,7 +215,7 @@ async def _supervise_postgres(postgres: EmbeddedPostgres) -> None:
 
 def interrupt_on_signals() -> None:
     """Raise KeyboardInterrupt on every stop signal."""
-    for number in _STOP_SIGNALS:
+    for number in STOP_SIGNALS:
         signal.signal(number, signal.default_int_handler)
 
 
@@ -228,7 +228,7 @@ def cancel_on_signals(on_stop: Callable[[], object] = lambda: None) -> None:
         on_stop()
         task.cancel()
 
-    for number in _STOP_SIGNALS:
+    for number in STOP_SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, stop)
 
 

@@ -7,7 +7,7 @@ the parameters of a template.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-_TEMPLATE_TEXTS: Final[Mapping[str, str]] = {
+TEMPLATE_TEXTS: Final[Mapping[str, str]] = {
     "one_time_code": "*{}* is your code. Don't share it with anyone.",
     "card_blocked": "Your card {} was blocked: {}.",
     "money_received": "You received *{}* from {} (transaction {}).",
@@ -50,7 +50,7 @@ def render_template(template: Mapping[str, Any]) -> dict[str, Any]:
     """Return a template as a phone shows it: name, text and, for a one-time code, the code."""
     name, parameters = template["name"], _list_parameters(template)
     is_french = template.get("language", {}).get("code", "").startswith("fr")
-    text = _render_text(_FRENCH_TEXTS if is_french else _TEMPLATE_TEXTS, name, parameters)
+    text = _render_text(_FRENCH_TEXTS if is_french else TEMPLATE_TEXTS, name, parameters)
     code = parameters[0] if name == _OTP_TEMPLATE and parameters else None
     return {"name": name, "text": text} | ({} if code is None else {"code": code})
 

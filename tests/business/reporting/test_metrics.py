@@ -26,7 +26,7 @@ TRANSACTIONS = "tapgate_ledger_transactions_total"
 
 @pytest.fixture(autouse=True)
 def render_every_scrape(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "_MAX_AGE_SECONDS", 0.0)
+    monkeypatch.setattr(metrics, "MAX_AGE_SECONDS", 0.0)
 
 
 def parse(text: str) -> Samples:

@@ -7,7 +7,7 @@ import pytest
 
 from builders.payments import PosDriver
 from harness import Harness
-from tapgate.business.reporting.operations import _LOCK_KEY
+from tapgate.business.reporting.operations import LOCK_KEY
 from tapgate.ledger.checkpoints import UNCHANGED
 from tapgate.ledger.invariants import INVARIANTS
 
@@ -62,9 +62,9 @@ async def test_broken_books_are_reported_and_the_result_is_stored(harness: Harne
 async def test_concurrent_verification_is_rejected(harness: Harness) -> None:
     admin = await harness.create_admin()
     async with harness.database.connection() as connection:
-        await connection.execute("SELECT pg_advisory_lock($1)", _LOCK_KEY)
+        await connection.execute("SELECT pg_advisory_lock($1)", LOCK_KEY)
         rejected = await harness.post(URL, auth=admin)
-        await connection.execute("SELECT pg_advisory_unlock($1)", _LOCK_KEY)
+        await connection.execute("SELECT pg_advisory_unlock($1)", LOCK_KEY)
     assert (rejected.status_code, rejected.json()["code"]) == (429, "RATE_LIMITED")
     assert rejected.headers["Retry-After"] == "1"
     assert "already" in rejected.json()["message"]
@@ -103,7 +103,7 @@ async def test_interrupted_verification_releases_its_lock(harness: Harness, caus
             verification.cancel()
             await asyncio.wait([verification])
         # The advisory lock is released although the blocking table lock is still held.
-        while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK_KEY):
+        while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", LOCK_KEY):
             await asyncio.sleep(0.01)
-        await connection.fetchval("SELECT pg_advisory_unlock($1)", _LOCK_KEY)
+        await connection.fetchval("SELECT pg_advisory_unlock($1)", LOCK_KEY)
     assert (await harness.post(URL, auth=admin)).status_code == 200

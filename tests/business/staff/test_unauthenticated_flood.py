@@ -71,7 +71,7 @@ async def test_unknown_credentials_reach_the_database_only_within_the_rate_limit
         ended = await harness.post("/api/v1/admin/logout", auth=caller)
         assert ended.status_code == 204
         if kind == "console session":
-            path, headers = "/console", {"Cookie": f"tapgate_session={caller._credential}"}
+            path, headers = "/console", {"Cookie": f"tapgate_session={caller.credential}"}
             caller = None
     executed_sql.clear()
     responses = [

@@ -105,8 +105,8 @@ async def test_documented_program_verifies_the_chain(
 async def test_many_entries_are_sealed_and_verified_in_batches(
     database: Database, write_entry: WriteEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chain, "_BATCH_SIZE", 4)
-    monkeypatch.setattr(chain, "_FETCH_SIZE", 3)
+    monkeypatch.setattr(chain, "BATCH_SIZE", 4)
+    monkeypatch.setattr(chain, "FETCH_SIZE", 3)
     await _create_sealed_entries(database, write_entry, 14)
     result = await verify(database)
     assert (result.valid, result.entries, result.unsealed) == (True, 14, 0)

@@ -145,7 +145,7 @@ async def test_anonymous_rejections_do_not_use_the_budget_of_authenticated_calle
     clock: FakeClock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rejections, "_MAX_PENDING", 8)
+    monkeypatch.setattr(rejections, "MAX_PENDING", 8)
     for number in range(50):
         await rejection_log.record(build_actor(f"192.0.2.{number}"), build_failed_login())
     for number in range(20):

@@ -27,7 +27,7 @@ DISABLE_TRIGGERS_SQL = """
 @pytest.fixture(autouse=True)
 def _checkpoint_once_at_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chain, "CHECKPOINT_LAG", 0)
-    monkeypatch.setattr(chain, "_CHECKPOINT_INTERVAL", 1)
+    monkeypatch.setattr(chain, "CHECKPOINT_INTERVAL", 1)
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ async def test_newest_entries_are_always_verified(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(chain, "CHECKPOINT_LAG", 4)
-    monkeypatch.setattr(chain, "_CHECKPOINT_INTERVAL", 2)
+    monkeypatch.setattr(chain, "CHECKPOINT_INTERVAL", 2)
     for count, expected in ((3, 1), (4, 1), (3, 3), (2, 7)):
         await create_entries(count)
         rehashed_entries.clear()
@@ -270,12 +270,12 @@ async def test_canceled_caller_does_not_end_the_verification_of_other_callers(
 async def test_request_gets_503_if_another_process_verifies_longer_than_the_wait_timeout(
     verifier: Verifier, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verification, "_WAIT_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(verification, "WAIT_TIMEOUT_SECONDS", 0.05)
     async with database.connection() as other:
-        await other.execute("SELECT pg_advisory_lock($1)", verification._LOCK_KEY)
+        await other.execute("SELECT pg_advisory_lock($1)", verification.LOCK_KEY)
         with pytest.raises(ApiError) as raised:
             await verifier.verify(full=False)
-        await other.execute("SELECT pg_advisory_unlock($1)", verification._LOCK_KEY)
+        await other.execute("SELECT pg_advisory_unlock($1)", verification.LOCK_KEY)
     assert (raised.value.status, raised.value.headers) == (503, {"Retry-After": "1"})
     assert (await verifier.verify(full=False)).valid
 

@@ -15,11 +15,11 @@ from tapgate.runtime.store import signals
 @pytest.fixture(autouse=True)
 def _raise_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Raise timeouts that a slow machine might exceed, which would change results and logs."""
-    monkeypatch.setattr(signals, "_QUERY_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(signals, "QUERY_TIMEOUT_SECONDS", 30.0)
     monkeypatch.setattr(sender, "RESPONSE_TIMEOUT_SECONDS", 30.0)
-    monkeypatch.setattr(sender, "_CONNECT_TIMEOUT_SECONDS", 30.0)
-    monkeypatch.setattr(worker, "_SHUTDOWN_TIMEOUT_SECONDS", 30.0)
-    monkeypatch.setattr(notification_messages, "_REQUEST_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(sender, "CONNECT_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(worker, "SHUTDOWN_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(notification_messages, "REQUEST_TIMEOUT_SECONDS", 30.0)
 
 
 @pytest.fixture

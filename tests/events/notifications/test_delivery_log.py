@@ -175,7 +175,7 @@ async def test_attempt_without_a_response_records_its_duration(
 async def test_delivery_succeeds_after_the_body_timeout_of_a_slow_response(
     services_with_fake_clock: Services, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sender, "_BODY_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(sender, "BODY_TIMEOUT_SECONDS", 0.2)
     stopped = asyncio.Event()
 
     async def trickle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -167,7 +167,7 @@ async def test_production_requires_https_and_a_public_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # A URL is accepted if its name lookup times out, so a slow machine needs a longer timeout.
-    monkeypatch.setattr(operations, "_LOOKUP_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(operations, "LOOKUP_TIMEOUT_SECONDS", 30.0)
     use_production_settings(services)
     valid = "https://93.184.215.14/hook"
     path = f"{ENDPOINTS_URL}/{(await create_endpoint(client, admin, valid))['id']}"

@@ -198,7 +198,7 @@ async def test_slow_messenger_does_not_outlast_the_leases_of_a_batch(
     for _ in range(15):
         await _enqueue_message(gateway)
     with monkeypatch.context() as patch:
-        patch.setattr(notification_messages, "_MAX_BATCH_SECONDS", -1.0)
+        patch.setattr(notification_messages, "MAX_BATCH_SECONDS", -1.0)
         await MessageSender(gateway, http).send_due()
     assert 0 < len(messenger.received) < 15
     leased_sql = "SELECT next_attempt_at FROM messages WHERE status = 'pending'"

@@ -162,7 +162,7 @@ async def test_production_connects_to_the_address_that_was_checked(
     certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # No public address is reachable in a test, so loopback counts as public here.
-    monkeypatch.setattr("tapgate.events.webhooks.target_urls._NON_PUBLIC_IPV4", ())
+    monkeypatch.setattr("tapgate.events.webhooks.target_urls.NON_PUBLIC_IPV4", ())
     receiver, resolver = WebhookReceiver(), FakeResolver(["127.0.0.1"], ["10.0.0.1"])
     trust = ssl.create_default_context(cafile=str(certificate))
     async with receiver.listen(build_ssl_context(certificate)):
@@ -278,7 +278,7 @@ async def test_request_on_a_new_connection_is_not_repeated() -> None:
 
 
 async def test_idle_connections_expire(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_client, "_MAX_IDLE_SECONDS", -1.0)
+    monkeypatch.setattr(http_client, "MAX_IDLE_SECONDS", -1.0)
     async with Server().listen() as server:
         sender = WebhookSender(public_only=False)
         await send(sender, server)
@@ -352,7 +352,7 @@ async def test_malformed_or_oversized_head_is_a_protocol_error(response: bytes) 
 async def test_endless_framing_of_the_body_ends_the_body(
     overhead: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tapgate.events.webhooks.sender._BODY_TIMEOUT_SECONDS", 3600.0)
+    monkeypatch.setattr("tapgate.events.webhooks.sender.BODY_TIMEOUT_SECONDS", 3600.0)
     response = b"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n" + overhead
     async with Server([response, *[b"x" * 10_000] * 10, b"open"]).listen() as server:
         async with asyncio.timeout(60):

@@ -88,4 +88,4 @@ def test_documented_limits_match_the_code() -> None:
     hours = MAX_RETRY_AFTER.total_seconds() / 3600
     assert f"at most {hours:.0f} hours are honored" in DOCUMENT
     assert f"the first {sender.MAX_RESPONSE_BYTES // 1024} KiB" in DOCUMENT
-    assert f"within {sender._BODY_TIMEOUT_SECONDS:.0f} seconds after the status" in DOCUMENT
+    assert f"within {sender.BODY_TIMEOUT_SECONDS:.0f} seconds after the status" in DOCUMENT

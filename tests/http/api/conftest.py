@@ -48,5 +48,5 @@ def valkey(_valkey_server: ValkeyServer) -> ValkeyServer:
 @pytest.fixture(autouse=True)
 def _raise_cache_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Raise the cache timeouts, so that no cache request times out on a slow machine."""
-    monkeypatch.setattr(cache_buckets, "_TIMEOUT_SECONDS", 30.0)
-    monkeypatch.setattr(cache_buckets, "_CONNECT_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(cache_buckets, "TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(cache_buckets, "CONNECT_TIMEOUT_SECONDS", 30.0)

@@ -165,7 +165,7 @@ def listener() -> Iterator[socket.socket]:
 @pytest.fixture
 async def server(gateway: EdgeApp, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[_Server]:
     """A server that accepts connections only when the test calls `_accept`."""
-    monkeypatch.setattr(worker, "_ACCEPT_PAUSE_SECONDS", 3600.0)
+    monkeypatch.setattr(worker, "ACCEPT_PAUSE_SECONDS", 3600.0)
     config = build_server_config(gateway.app)
     config.load()
     lifeline, supervisor_end = socket.socketpair()

@@ -66,7 +66,7 @@ async def test_endless_input_is_rejected_with_bounded_memory(start: bytes, endle
     await drain_event_loop()
     _, peak = tracemalloc.get_traced_memory()
     assert [status for _, status in client.responses] == [400]
-    assert sent <= 2 * protocol._MAX_OVERHEAD_BYTES
+    assert sent <= 2 * protocol.MAX_OVERHEAD_BYTES
     assert peak - before < MEBIBYTE
 
 
@@ -294,8 +294,8 @@ async def test_client_that_sends_a_body_below_the_minimum_rate_is_disconnected(
     while not client.closed:
         await loop.advance(pause)
         client.send(b"x" * size)
-        assert loop.now < protocol._RECEIVE_TIMEOUT_SECONDS
-    assert loop.now > protocol._MIN_RATE_GRACE_SECONDS
+        assert loop.now < protocol.RECEIVE_TIMEOUT_SECONDS
+    assert loop.now > protocol.MIN_RATE_GRACE_SECONDS
 
 
 async def test_body_at_the_minimum_rate_is_received(gateway: EdgeApp) -> None:
@@ -326,7 +326,7 @@ async def test_client_that_reads_in_time_gets_its_pipelined_response() -> None:
     client = connect(loop)
     client.protocol.pause_writing()
     client.send(b"GET /200 HTTP/1.1\r\nHost: x\r\n\r\n")
-    await loop.advance(protocol._HEAD_TIMEOUT_SECONDS / 2)
+    await loop.advance(protocol.HEAD_TIMEOUT_SECONDS / 2)
     client.protocol.resume_writing()
     await loop.advance(1.0)
     assert [status for _, status in client.responses] == [200]

@@ -96,7 +96,7 @@ async def test_broken_node_is_neither_ready_nor_healthy(
 async def test_node_without_free_disk_space_is_not_ready(
     uncached: EdgeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "_MIN_FREE_BYTES", 1 << 62)
+    monkeypatch.setattr(health, "MIN_FREE_BYTES", 1 << 62)
     assert await get_reasons(uncached) == ["disk_full"]
 
 

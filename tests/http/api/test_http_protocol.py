@@ -189,7 +189,7 @@ async def test_repeated_credential_header_is_rejected(port: int) -> None:
 
 
 async def test_many_pipelined_requests_all_get_responses(port: int) -> None:
-    count = 10 * protocol._MAX_PIPELINED_REQUESTS
+    count = 10 * protocol.MAX_PIPELINED_REQUESTS
     async with open_connection(port) as conn:
         await conn.send(HEALTH_REQUEST * count)
         for _ in range(count):
@@ -212,7 +212,7 @@ async def test_client_that_does_not_read_neither_blocks_others_nor_loses_respons
 async def test_unread_final_response_does_not_keep_the_connection_open(
     server: EdgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "_MAX_DEADLINE_CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(connection, "MAX_DEADLINE_CHECK_SECONDS", 0.05)
     last = b"GET /api/v1/large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
     async with open_connection(server.port, window=4096) as conn:
         async with asyncio.timeout(60):
@@ -238,10 +238,10 @@ async def test_response_with_a_line_break_in_a_header_is_replaced_by_500(port: i
     ("module", "limit", "sent"),
     [
         (connection, "IDLE_TIMEOUT_SECONDS", b""),
-        (protocol, "_HEAD_TIMEOUT_SECONDS", b"GET /hea"),
-        (protocol, "_RECEIVE_TIMEOUT_SECONDS", INCOMPLETE_REQUEST),
-        (protocol, "_STALL_TIMEOUT_SECONDS", INCOMPLETE_REQUEST),
-        (protocol, "_MIN_RATE_GRACE_SECONDS", INCOMPLETE_REQUEST),
+        (protocol, "HEAD_TIMEOUT_SECONDS", b"GET /hea"),
+        (protocol, "RECEIVE_TIMEOUT_SECONDS", INCOMPLETE_REQUEST),
+        (protocol, "STALL_TIMEOUT_SECONDS", INCOMPLETE_REQUEST),
+        (protocol, "MIN_RATE_GRACE_SECONDS", INCOMPLETE_REQUEST),
     ],
 )
 async def test_client_that_sends_too_slowly_is_disconnected(
@@ -252,7 +252,7 @@ async def test_client_that_sends_too_slowly_is_disconnected(
     request: pytest.FixtureRequest,
 ) -> None:
     monkeypatch.setattr(module, limit, 0.05)
-    monkeypatch.setattr(connection, "_MAX_DEADLINE_CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(connection, "MAX_DEADLINE_CHECK_SECONDS", 0.05)
     port: int = request.getfixturevalue("port")
     async with open_connection(port) as conn:
         with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):

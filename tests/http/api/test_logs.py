@@ -260,7 +260,7 @@ def test_thread_that_waits_for_the_log_pipe_does_not_fail_other_writers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Libraries that run in worker threads log too."""
-    monkeypatch.setattr(log_stream, "_CHUNK_TIMEOUT_MS", 200)
+    monkeypatch.setattr(log_stream, "CHUNK_TIMEOUT_MS", 200)
     reader, writer = os.pipe()
     stream = LogStream(writer)
     thread = threading.Thread(target=stream.write, args=(b"x" * (1 << 21) + b"\n",))

@@ -202,10 +202,10 @@ def test_every_worker_lists_the_samples_of_all_workers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("more", [0, 1, 700])
 def test_newest_samples_are_kept(tmp_path: Path, more: int) -> None:
     worker = LatencySamples(tmp_path)
-    for number in range(latency_samples._MAX_BATCHES + more):
+    for number in range(latency_samples.MAX_BATCHES + more):
         worker.add_batch(number + 1, 0.001)
     sizes = sorted(sample.size for sample in worker.list_batches())
-    assert sizes == list(range(more + 1, latency_samples._MAX_BATCHES + more + 1))
+    assert sizes == list(range(more + 1, latency_samples.MAX_BATCHES + more + 1))
     assert worker.list_requests() == []
     worker.close()
 

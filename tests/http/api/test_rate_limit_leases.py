@@ -88,8 +88,8 @@ class TokenBucket:
 def clock(valkey: ValkeyServer, monkeypatch: pytest.MonkeyPatch) -> FakeClock:
     clock = FakeClock(valkey)
     monkeypatch.setattr(time, "monotonic_ns", clock.monotonic_ns)
-    monkeypatch.setattr(leased_buckets, "_PAUSE_SECONDS", 3600)
-    monkeypatch.setattr(leased_buckets, "_URGENT_PAUSE_SECONDS", 3600)
+    monkeypatch.setattr(leased_buckets, "PAUSE_SECONDS", 3600)
+    monkeypatch.setattr(leased_buckets, "URGENT_PAUSE_SECONDS", 3600)
     for name in ("_TAKE_SCRIPT", "_LEASE_SCRIPT"):
         script = getattr(cache_buckets, name)
         for old, new in (

@@ -27,7 +27,7 @@ from tapgate.http.rate_limits.leased_buckets import LeasedBuckets
 from tapgate.http.rate_limits.token_buckets import RateLimit
 from tapgate.http.rate_limits.token_leases import NodeLeases
 
-cache_buckets._TIMEOUT_SECONDS = 30.0
+cache_buckets.TIMEOUT_SECONDS = 30.0
 RATE = RateLimit(40, 600)
 
 async def main():
@@ -117,7 +117,7 @@ def set_cache_timeout(throttle: Throttle, seconds: float) -> None:
 async def test_requests_do_not_wait_for_a_paused_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache_buckets, "_RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(cache_buckets, "RETRY_SECONDS", 0.05)
     with ValkeyServer(port=free_port()) as server:
         throttle = Throttle(load_settings(tmp_path, TAPGATE_CACHE_URL=server.connection_url))
         assert throttle._leased_buckets is not None
@@ -152,7 +152,7 @@ async def test_requests_do_not_wait_for_a_paused_cache(
 async def test_read_only_cache_is_not_used_until_it_accepts_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache_buckets, "_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(cache_buckets, "RETRY_SECONDS", 0.01)
     with ValkeyServer(port=free_port()) as server:
         throttle = Throttle(load_settings(tmp_path, TAPGATE_CACHE_URL=server.connection_url))
         try:

@@ -92,7 +92,7 @@ async def test_idle_timeout_applies_during_the_pause(monkeypatch: pytest.MonkeyP
     client = connect(loop)
     client.send(build_request(503))
     await drain_event_loop()
-    await loop.advance(connection._MAX_DEADLINE_CHECK_SECONDS)
+    await loop.advance(connection.MAX_DEADLINE_CHECK_SECONDS)
     assert client.closed
     assert loop.active_timer_count == 0
 

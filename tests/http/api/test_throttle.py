@@ -243,8 +243,8 @@ async def test_distant_cache_with_tls_is_used(
 
     All times are four times longer than in production, with a round trip of 60 ms.
     """
-    monkeypatch.setattr(cache_buckets, "_TIMEOUT_SECONDS", 1.0)
-    monkeypatch.setattr(cache_buckets, "_CONNECT_TIMEOUT_SECONDS", 8.0)
+    monkeypatch.setattr(cache_buckets, "TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr(cache_buckets, "CONNECT_TIMEOUT_SECONDS", 8.0)
     tls, authority = make_certificates(tmp_path)
     async with run_distant_server(valkey.port, tls, delay=0.12) as port:
         url = f"rediss://localhost:{port}?ssl_ca_certs={authority}"
@@ -274,7 +274,7 @@ async def test_unreachable_cache_causes_a_startup_warning(tmp_path: Path) -> Non
 async def test_node_limits_apply_without_the_cache_until_it_is_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache_buckets, "_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(cache_buckets, "RETRY_SECONDS", 0.01)
     port = free_port()
     with ValkeyServer(port=port) as server:
         url = server.connection_url

@@ -296,7 +296,7 @@ async def test_blocked_conversations_do_not_starve_others(
     services_driver: ServicesDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Leases of another process block as many addresses as one sweep loads."""
-    monkeypatch.setattr(inbox_worker, "_MAX_ADDRESSES_PER_SWEEP", 2)
+    monkeypatch.setattr(inbox_worker, "MAX_ADDRESSES_PER_SWEEP", 2)
     database = services_driver.harness.database
     subscriber = await services_driver.harness.create_subscriber(balance="77.00")
     blocked, last = ["+100000001", "+100000002"], subscriber["phone_number"]
@@ -375,7 +375,7 @@ class ConcurrencyCountingTransport(httpx2.AsyncBaseTransport):
 async def test_concurrent_conversations_are_limited(
     services_driver: ServicesDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inbox_worker, "_MAX_CONCURRENT_CONVERSATIONS", 2)
+    monkeypatch.setattr(inbox_worker, "MAX_CONCURRENT_CONVERSATIONS", 2)
     transport = ConcurrencyCountingTransport(services_driver)
     async with services_driver.run_messenger(http=transport) as messenger:
         phones = [

@@ -128,7 +128,7 @@ async def test_concurrent_form_submissions_pay_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Submissions wait for each other's lease, which takes longer on a slow machine.
-    monkeypatch.setattr(runner, "_FORM_LEASE_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(runner, "FORM_LEASE_TIMEOUT_SECONDS", 30.0)
     phone = messenger.create_phone(pair["sender"]["phone_number"])
     await phone.send_text(f"send 100 to {pair['serial']}")
     await phone.send_text("yes")

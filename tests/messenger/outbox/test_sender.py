@@ -299,7 +299,7 @@ async def test_sender_wakes_on_demand_and_finishes_in_flight_messages_on_shutdow
     sender_driver: SenderDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tapgate.messenger.outbox.sender.POLL_INTERVAL_SECONDS", 3600.0)
-    monkeypatch.setattr("tapgate.messenger.outbox.sender._SHUTDOWN_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr("tapgate.messenger.outbox.sender.SHUTDOWN_TIMEOUT_SECONDS", 30.0)
     await sender_driver.open_service_window(PHONE)
     sending, can_finish = asyncio.Event(), asyncio.Event()
     send = sender_driver.graph.send

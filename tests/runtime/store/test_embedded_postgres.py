@@ -101,7 +101,7 @@ def test_server_is_sized_by_the_memory_of_its_container(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limit = tmp_path / "memory.max"
-    monkeypatch.setattr(embedded, "_CONTAINER_MEMORY_FILE", limit)
+    monkeypatch.setattr(embedded, "CONTAINER_MEMORY_FILE", limit)
     machine = embedded._get_memory_bytes()
     limit.write_text("max\n")
     assert embedded._get_memory_bytes() == machine

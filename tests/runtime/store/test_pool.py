@@ -138,7 +138,7 @@ async def test_connection_idle_for_too_long_is_closed(
 ) -> None:
     old = await pool.acquire(LONG_TIMEOUT_SECONDS)
     pool.release(old)
-    monkeypatch.setattr(pool_module, "_MAX_IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(pool_module, "MAX_IDLE_SECONDS", 0.0)
     assert await pool.acquire(LONG_TIMEOUT_SECONDS) is not old
     assert old.is_closed()
 

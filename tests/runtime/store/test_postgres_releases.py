@@ -8,7 +8,7 @@ from cases import each
 from tapgate.core.settings import load_settings
 from tapgate.runtime.store import postgres_releases
 from tapgate.runtime.store.database import Database
-from tapgate.runtime.store.migrate import _MIN_POSTGRES_VERSION
+from tapgate.runtime.store.migrate import MIN_POSTGRES_VERSION
 from tapgate.runtime.store.postgres_programs import read_embedded_version
 from tapgate.runtime.store.postgres_releases import (
     NEWEST_MINOR_RELEASES,
@@ -21,7 +21,7 @@ from tapgate.server import supervisor
 
 def test_every_supported_major_release_has_a_newest_minor_release() -> None:
     newest = max(NEWEST_MINOR_RELEASES)
-    assert NEWEST_MINOR_RELEASES.keys() == {*range(_MIN_POSTGRES_VERSION, newest + 1)}
+    assert NEWEST_MINOR_RELEASES.keys() == {*range(MIN_POSTGRES_VERSION, newest + 1)}
     assert read_embedded_version().major in NEWEST_MINOR_RELEASES
 
 
@@ -55,7 +55,7 @@ def test_startup_warns_about_an_outdated_embedded_server(
     embedded = read_embedded_version()
     newest = {embedded.major: embedded.minor + newer_by}
     monkeypatch.setattr(postgres_releases, "NEWEST_MINOR_RELEASES", newest)
-    monkeypatch.setattr(supervisor, "_STOP_SIGNALS", ())  # those of the test process stay
+    monkeypatch.setattr(supervisor, "STOP_SIGNALS", ())  # those of the test process stay
     settings = load_settings({"TAPGATE_DATA_DIR": str(data_dir)})
     with supervisor._run_embedded_postgres(settings):
         pass

@@ -27,7 +27,7 @@ _GET_ADDRESS = "SELECT current_setting('unix_socket_directories')"
 @pytest.fixture(autouse=True)
 def _forget_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosts, "_last_used", {})
-    monkeypatch.setattr(database_module, "_RETIRE_INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr(database_module, "RETIRE_INTERVAL_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ async def test_read_only_server_opens_few_connections(
     read_only_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Requests to a server that stays read-only do not open a new connection each."""
-    monkeypatch.setattr(database_module, "_RETIRE_INTERVAL_SECONDS", 3600.0)
+    monkeypatch.setattr(database_module, "RETIRE_INTERVAL_SECONDS", 3600.0)
     database = await Database.connect(read_only_url, size=1)
     await set_read_only(read_only_url, is_read_only=True)
     await write_until_rejected(database)
@@ -85,7 +85,7 @@ async def test_process_does_not_listen_on_a_read_only_server(
     read_only_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Changes are published on the writable server, so cached values could become stale."""
-    monkeypatch.setattr("tapgate.runtime.store.signals._HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr("tapgate.runtime.store.signals.HEARTBEAT_SECONDS", 0.05)
     signals = Signals(read_only_url)
     await signals.start()
     assert signals.is_listening

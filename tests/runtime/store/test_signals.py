@@ -40,7 +40,7 @@ asyncio.run(main())
 @pytest.fixture(autouse=True)
 def _raise_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Raise the query timeout, because responses may take longer on a busy machine."""
-    monkeypatch.setattr(signals_module, "_QUERY_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(signals_module, "QUERY_TIMEOUT_SECONDS", 30.0)
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ async def test_change_reaches_other_processes_and_waits_only_briefly_for_hung_or
         await publish_change(database, signals, "received")
         assert await other.stdout.readline() == b"received\n"
         other.send_signal(signal.SIGSTOP)
-        monkeypatch.setattr(signals_module, "_ACK_TIMEOUT_SECONDS", 1.0)
+        monkeypatch.setattr(signals_module, "ACK_TIMEOUT_SECONDS", 1.0)
         async with asyncio.timeout(30):  # must not block indefinitely
             await publish_change(database, signals, "not received")
         other.kill()
@@ -215,7 +215,7 @@ async def test_change_reaches_other_processes_and_waits_only_briefly_for_hung_or
 async def test_start_without_a_database_does_not_fail(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(signals_module, "_QUERY_TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr(signals_module, "QUERY_TIMEOUT_SECONDS", 1.0)
     database_name = database_url.partition("@/")[2].partition("?")[0]
     signals = Signals(database_url.replace(database_name, "not_there"))
     await signals.start()

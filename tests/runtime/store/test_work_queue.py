@@ -318,7 +318,7 @@ async def test_slow_destination_does_not_delay_others() -> None:
 
 
 async def test_window_grows_while_a_destination_is_fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_runner, "_TARGET_SECONDS", 60.0)
+    monkeypatch.setattr(job_runner, "TARGET_SECONDS", 60.0)
     jobs = BlockingJobs()
     windows = []
     for _ in range(4):

@@ -198,7 +198,7 @@ async def test_anonymous_visitor_is_redirected_to_sign_in(
 
 
 async def test_index_page_links_to_both_simulators(harness: Harness) -> None:
-    harness.client.cookies["tapgate_session"] = (await harness.create_admin("S"))._credential
+    harness.client.cookies["tapgate_session"] = (await harness.create_admin("S")).credential
     response = await harness.get("/simulator")
     assert response.status_code == 200
     assert 'href="/simulator/pos"' in response.text

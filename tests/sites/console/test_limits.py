@@ -29,7 +29,7 @@ async def get_prefilled_form(console: ConsoleClient, path: str) -> dict[str, str
 
 
 def test_every_transaction_type_that_is_not_fee_exempt_can_have_a_fee() -> None:
-    assert set(CHARGED_TYPES) == set(chart.TRANSACTION_TYPES) - set(model._FEE_EXEMPT_REASONS)
+    assert set(CHARGED_TYPES) == set(chart.TRANSACTION_TYPES) - set(model.FEE_EXEMPT_REASONS)
 
 
 async def test_limits_of_a_kyc_level_can_be_changed(ada: ConsoleClient, harness: Harness) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from tapgate_client.tls import get_tls_context_for
 
 MAX_RESPONSE_BYTES: Final = 256 * 1024
-_TIMEOUT_SECONDS: Final = 5.0
+TIMEOUT_SECONDS: Final = 5.0
 _OK: Final = 200
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ async def fetch_json(
 ) -> T:
     """Send a request and decode the response. Redirects are not followed."""
     try:
-        async with asyncio.timeout(_TIMEOUT_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             status, body = await _send(method, url, form, headers or {})
     except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, OSError) as error:
         raise ProviderError(type(error).__name__) from None
@@ -51,7 +51,7 @@ async def _send(
 ) -> tuple[int, bytes]:
     async with (
         httpx2.AsyncClient(
-            timeout=_TIMEOUT_SECONDS,
+            timeout=TIMEOUT_SECONDS,
             trust_env=False,
             # A provider in the operator's own network often has a certificate from a private
             # authority, which SSL_CERT_FILE names.

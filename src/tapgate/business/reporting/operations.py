@@ -39,8 +39,8 @@ from tapgate_client.schemas.reporting import (
 )
 
 _trail: Final = AuditTrail("ledger")
-_LOCK_KEY: Final = 0x7467_7072  # "tgpr"
-_verify_job: Final = ExclusiveJob(_LOCK_KEY)
+LOCK_KEY: Final = 0x7467_7072  # "tgpr"
+_verify_job: Final = ExclusiveJob(LOCK_KEY)
 _ALERT_ROLES: Final = frozenset({AdminRole.SYSTEM_ADMIN, AdminRole.COMPLIANCE_USER})
 
 

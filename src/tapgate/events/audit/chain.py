@@ -33,12 +33,12 @@ GENESIS = bytes(32)
 #: Interval at which each process checks for entries to seal.
 SEAL_INTERVAL_SECONDS = 1.0
 #: Small enough that hashing a batch does not noticeably delay the process's requests.
-_BATCH_SIZE = 500
-_FETCH_SIZE = 200
+BATCH_SIZE = 500
+FETCH_SIZE = 200
 #: A checkpoint stays at least this many sealed entries behind the end, so that recent entries are
 #: always verified.
 CHECKPOINT_LAG = 10_000
-_CHECKPOINT_INTERVAL = 1_000
+CHECKPOINT_INTERVAL = 1_000
 #: Unsealed entries, as a backlog.
 BACKLOG_SQL = build_backlog_sql(
     "audit",
@@ -94,7 +94,7 @@ class Sealer:
             if sealed is None:
                 break
             total += sealed
-            if sealed < _BATCH_SIZE:
+            if sealed < BATCH_SIZE:
                 self._high_water_mark = None
         return total
 
@@ -131,7 +131,7 @@ class Sealer:
             rows = await tx.fetch(
                 f"""SELECT {entry.COLUMNS} FROM audit_entries
                     WHERE hash IS NULL AND sequence > $1 AND sequence <= $2
-                    ORDER BY sequence LIMIT {_BATCH_SIZE}""",
+                    ORDER BY sequence LIMIT {BATCH_SIZE}""",
                 head["sequence"],
                 mark.sequence,
             )
@@ -161,7 +161,7 @@ async def verify_from_checkpoint(
     last = start.link.sequence
     while batch := await connection.fetch(
         f"""SELECT {entry.COLUMNS} FROM audit_entries WHERE sequence > $1 AND sequence <= $2
-            ORDER BY sequence LIMIT {_FETCH_SIZE}""",
+            ORDER BY sequence LIMIT {FETCH_SIZE}""",
         last,
         verifier.head.sequence,
     ):
@@ -172,7 +172,7 @@ async def verify_from_checkpoint(
         rows = await connection.cursor(
             f"SELECT {entry.COLUMNS} FROM audit_entries WHERE sequence > $1 ORDER BY sequence", last
         )
-        while batch := await rows.fetch(_FETCH_SIZE):
+        while batch := await rows.fetch(FETCH_SIZE):
             await _hash_pool.run(verifier.check, batch)
     return verifier.build_result(), verifier.get_checkpoint()
 
@@ -205,7 +205,7 @@ class _ChainVerifier:
             else:
                 self._sealed_count += 1
                 self._last_link = Link(row["sequence"], row["hash"])
-                if self._sealed_count % _CHECKPOINT_INTERVAL == 0:
+                if self._sealed_count % CHECKPOINT_INTERVAL == 0:
                     self._add_checkpoint()
 
     def _add_checkpoint(self) -> None:

@@ -44,7 +44,7 @@ MAX_ANONYMOUS_KINDS = 500
 FLUSH_INTERVAL_SECONDS = 1.0
 #: A window's last counts may arrive this late.
 _CLOSE_GRACE = timedelta(minutes=1)
-_MAX_PENDING = 2_000
+MAX_PENDING = 2_000
 _BATCH_SIZE = 100
 _LOCK_KEY = 0x7467_7265  # "tgre"
 _ALL_SOURCES = "all"
@@ -156,7 +156,7 @@ class RejectionLog:
         return None
 
     def _count_rejection(self, kind: _RejectionKind, window: datetime, now: datetime) -> None:
-        if len(self._pending) >= _MAX_PENDING and (window, kind.digest) not in self._pending:
+        if len(self._pending) >= MAX_PENDING and (window, kind.digest) not in self._pending:
             kind = kind.without_source if kind.is_anonymous else kind.without_resource
         self._merge_count(_RejectionCount(kind, window, 1, now, now))
 

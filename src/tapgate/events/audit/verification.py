@@ -29,9 +29,9 @@ _log = structlog.get_logger()
 #: Maximum number of callers per process that wait for a verification.
 MAX_WAITING_CALLERS: Final = 16
 #: Maximum wait for a verification in another process. From a checkpoint, it normally takes less.
-_WAIT_TIMEOUT_SECONDS: Final = 3.0
-_LOCK_KEY: Final = 0x7467_6175  # "tgau"
-_job: Final = ExclusiveJob(_LOCK_KEY)
+WAIT_TIMEOUT_SECONDS: Final = 3.0
+LOCK_KEY: Final = 0x7467_6175  # "tgau"
+_job: Final = ExclusiveJob(LOCK_KEY)
 _PURPOSE: Final = "audit checkpoint"
 
 
@@ -67,7 +67,7 @@ class Verifier:
         async with self._run_lock:
             try:
                 async with _job.acquire_connection(
-                    self._database, wait_seconds=_WAIT_TIMEOUT_SECONDS
+                    self._database, wait_seconds=WAIT_TIMEOUT_SECONDS
                 ) as connection:
                     known = await self._load_checkpoint(connection)
                     start = INITIAL_CHECKPOINT if full else known

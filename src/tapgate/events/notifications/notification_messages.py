@@ -40,9 +40,9 @@ _MESSAGES_PATH = "/api/v1/messages/template"
 _FIRST_BATCH_SIZE = 20
 _BATCH_SIZE = 200
 _MAX_CONCURRENT_REQUESTS = 10
-_REQUEST_TIMEOUT_SECONDS = 10.0
+REQUEST_TIMEOUT_SECONDS = 10.0
 #: No request in a batch starts later. Together with the request timeout, it is less than a lease.
-_MAX_BATCH_SECONDS = 15.0
+MAX_BATCH_SECONDS = 15.0
 
 _log = structlog.get_logger()
 
@@ -194,7 +194,7 @@ class MessageSender:
         self._database = services.database
         self._vault = services.vault
         self._clock = services.clock
-        self._own_client = HttpClient(timeout_seconds=_REQUEST_TIMEOUT_SECONDS)
+        self._own_client = HttpClient(timeout_seconds=REQUEST_TIMEOUT_SECONDS)
         self._client: MessengerClient = client or self._own_client
         self._url = services.settings.messenger_url + _MESSAGES_PATH
         self._secret = services.settings.service_secrets.get(SERVICE_NAME)
@@ -233,7 +233,7 @@ class MessageSender:
         If the messenger is slow, the remaining messages are due again when their leases expire.
         """
         results: list[_Result] = []
-        remaining, stops_at = iter(claims), time.monotonic() + _MAX_BATCH_SECONDS
+        remaining, stops_at = iter(claims), time.monotonic() + MAX_BATCH_SECONDS
 
         async def post_remaining() -> None:
             for claim in remaining:

@@ -37,7 +37,7 @@ ENDPOINTS_CHANGED = "webhook_endpoints"
 _trail = AuditTrail("webhook_endpoint")
 _delivery_trail = AuditTrail("webhook_delivery")
 
-_LOOKUP_TIMEOUT_SECONDS = 2.0
+LOOKUP_TIMEOUT_SECONDS = 2.0
 
 
 async def create(
@@ -204,7 +204,7 @@ async def require_public_url(url: str) -> None:
     A host name that does not resolve in time is accepted, because every attempt resolves it again.
     """
     try:
-        async with asyncio.timeout(_LOOKUP_TIMEOUT_SECONDS):
+        async with asyncio.timeout(LOOKUP_TIMEOUT_SECONDS):
             await require_public(url, resolve_with_system)
     except TargetRejectedError as error:
         raise invalid_field("url", str(error)) from None

@@ -34,9 +34,9 @@ from tapgate_client.schemas.webhooks import WebhookAttemptError
 #: Timeout for receiving the response status, including name resolution and connecting.
 RESPONSE_TIMEOUT_SECONDS: Final = 10.0
 #: Timeout for reading the stored part of the response body, counted from the status.
-_BODY_TIMEOUT_SECONDS: Final = 2.0
+BODY_TIMEOUT_SECONDS: Final = 2.0
 #: Timeout for connecting to one address.
-_CONNECT_TIMEOUT_SECONDS: Final = 3.0
+CONNECT_TIMEOUT_SECONDS: Final = 3.0
 _MAX_ADDRESSES: Final = 4
 
 _HEADERS: Final = {
@@ -188,7 +188,7 @@ class _Exchange:
         assert connection is not None
         if not connection.is_body_complete:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_BODY_TIMEOUT_SECONDS):
+                async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
                     await connection.wait_for_body()
         return WebhookResponse(
             status, duration_ms, decode_body_prefix(connection.body), connection.retry_after
@@ -223,7 +223,7 @@ class _Exchange:
 
     async def _connect_to(self, address: str) -> Connection:
         self._connection = await self._pool.connect(
-            self.target, address, timeout_seconds=_CONNECT_TIMEOUT_SECONDS
+            self.target, address, timeout_seconds=CONNECT_TIMEOUT_SECONDS
         )
         self._address = address
         return self._connection

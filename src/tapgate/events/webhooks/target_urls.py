@@ -24,7 +24,7 @@ class HostNotFoundError(OSError):
 
 _LOCAL_SUFFIXES: Final = (".localhost", ".local", ".internal", ".home.arpa")
 
-_NON_PUBLIC_IPV4: Final = tuple(
+NON_PUBLIC_IPV4: Final = tuple(
     IPv4Network(network)
     for network in (
         "0.0.0.0/8",
@@ -124,7 +124,7 @@ def is_public_address(address: IpAddress) -> bool:
                 address in network for network in _NON_PUBLIC_IPV6
             )
         address = embedded
-    return not any(address in network for network in _NON_PUBLIC_IPV4)
+    return not any(address in network for network in NON_PUBLIC_IPV4)
 
 
 def _get_embedded_ipv4(address: IPv6Address) -> IPv4Address | None:

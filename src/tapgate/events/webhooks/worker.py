@@ -41,7 +41,7 @@ _MAX_CLAIMED: Final = 2_000
 _MAX_WAIT: Final = timedelta(seconds=5)
 #: Results that arrive within this time are recorded together.
 _RECORD_DELAY_SECONDS: Final = 0.05
-_SHUTDOWN_TIMEOUT_SECONDS: Final = 3.0
+SHUTDOWN_TIMEOUT_SECONDS: Final = 3.0
 _GONE_STATUS: Final = 410
 _RETRY_AFTER_STATUSES: Final = (429, 503)
 
@@ -107,7 +107,7 @@ class WebhookWorker:
                 wake=self._capacity_available,
             )
         finally:
-            await self._shut_down(within=_SHUTDOWN_TIMEOUT_SECONDS)
+            await self._shut_down(within=SHUTDOWN_TIMEOUT_SECONDS)
 
     async def start_due_attempts(self) -> None:
         """Claim due deliveries and start their attempts, up to the concurrency limits."""

@@ -13,7 +13,7 @@ from tapgate.runtime.node_files import WorkerFile
 
 RECENT_SECONDS: Final = 3600.0
 #: Samples kept per worker.
-_MAX_BATCHES: Final = 512
+MAX_BATCHES: Final = 512
 _MAX_REQUESTS: Final = 1024
 _LAYOUT_VERSION: Final = 1.0
 _CELLS_PER_SAMPLE: Final = 3
@@ -29,9 +29,9 @@ class LatencySamples:
     """Two sample rings, whose cells are overwritten in turn."""
 
     def __init__(self, folder: Path) -> None:
-        count = (_MAX_BATCHES + _MAX_REQUESTS) * _CELLS_PER_SAMPLE
+        count = (MAX_BATCHES + _MAX_REQUESTS) * _CELLS_PER_SAMPLE
         offsets = range(0, count, _CELLS_PER_SAMPLE)
-        self._batches, self._requests = offsets[:_MAX_BATCHES], offsets[_MAX_BATCHES:]
+        self._batches, self._requests = offsets[:MAX_BATCHES], offsets[MAX_BATCHES:]
         self._next_batch, self._next_request = cycle(self._batches), cycle(self._requests)
         self._file = WorkerFile(folder / "recent", _LAYOUT_VERSION, count)
 

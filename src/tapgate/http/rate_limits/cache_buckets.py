@@ -18,9 +18,9 @@ from tapgate.runtime.background import start_task
 _log = structlog.get_logger()
 
 #: For a command. Connecting takes several round trips more, for TCP, TLS and authentication.
-_TIMEOUT_SECONDS = 0.25
-_CONNECT_TIMEOUT_SECONDS = 2.0
-_RETRY_SECONDS = 1.0
+TIMEOUT_SECONDS = 0.25
+CONNECT_TIMEOUT_SECONDS = 2.0
+RETRY_SECONDS = 1.0
 _PROBE_RATE = RateLimit(1, 60)
 
 #: Same algorithm as `NodeBuckets`, with the cache's clock. Returns whether the token was granted
@@ -82,8 +82,8 @@ class CacheBuckets:
         # A pooled connection may be closed after a cache restart: retry on a new one.
         self._redis: Redis = Redis.from_url(
             url,
-            socket_timeout=_TIMEOUT_SECONDS,
-            socket_connect_timeout=_CONNECT_TIMEOUT_SECONDS,
+            socket_timeout=TIMEOUT_SECONDS,
+            socket_connect_timeout=CONNECT_TIMEOUT_SECONDS,
             retry=Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),
         )
         self._take_script = self._redis.register_script(_TAKE_SCRIPT)
@@ -136,7 +136,7 @@ class CacheBuckets:
 
     async def _probe_until_available(self) -> None:
         while not self.is_available:
-            await asyncio.sleep(_RETRY_SECONDS)
+            await asyncio.sleep(RETRY_SECONDS)
             try:
                 # A cache that is full or read-only answers PING, but cannot take a token.
                 await self.take("probe", _PROBE_RATE)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 #: Pause between two cache calls, in which requests are collected. A lease is extended when
 #: half of it is left, which lasts longer than the pause.
-_PAUSE_SECONDS = 0.05
+PAUSE_SECONDS = 0.05
 #: The same while a busy bucket has no lease.
-_URGENT_PAUSE_SECONDS = 0.005
+URGENT_PAUSE_SECONDS = 0.005
 _MAX_KEYS_PER_CALL = 100
 
 
@@ -71,9 +71,9 @@ class LeasedBuckets:
     async def _run(self) -> None:
         while self._requests or self._deposited:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_PAUSE_SECONDS):
+                async with asyncio.timeout(PAUSE_SECONDS):
                     await self._is_urgent.wait()
-                    await asyncio.sleep(_URGENT_PAUSE_SECONDS)
+                    await asyncio.sleep(URGENT_PAUSE_SECONDS)
             self._is_urgent.clear()
             # Tokens that cannot be returned are lost. Requests that fail are repeated.
             with contextlib.suppress(CacheUnavailableError):

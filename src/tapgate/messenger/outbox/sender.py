@@ -29,7 +29,7 @@ MAX_MESSAGE_AGE = timedelta(hours=24)
 
 _MAX_CONCURRENT_SENDS = 20
 #: Time allowed for in-flight sends to finish during a graceful shutdown.
-_SHUTDOWN_TIMEOUT_SECONDS = 5.0
+SHUTDOWN_TIMEOUT_SECONDS = 5.0
 
 _log = structlog.get_logger()
 
@@ -83,7 +83,7 @@ class Sender:
             )
         finally:
             self._is_stopping = True
-            await self._runner.stop(timeout_seconds=_SHUTDOWN_TIMEOUT_SECONDS)
+            await self._runner.stop(timeout_seconds=SHUTDOWN_TIMEOUT_SECONDS)
 
     async def start_due(self) -> int:
         """Start sending due messages within the concurrency limit; return how many were leased."""

@@ -25,7 +25,7 @@ _PROBE_TIMEOUT_SECONDS = 2.0
 _PROBE_ROUNDS = 3
 _APPLICATION_NAME = "application_name"
 
-_APPLY_SETTINGS = """
+APPLY_SETTINGS = """
     SELECT pg_backend_pid(),
            (SELECT count(set_config(name, value, false))
             FROM unnest($1::text[], $2::text[]) AS setting (name, value))"""
@@ -117,7 +117,7 @@ async def open_connection(
     try:
         _set_keepalives(connection, target.numeric_parameters)
         pid, _ = await connection.fetchrow(
-            _APPLY_SETTINGS, list(session), list(session.values()), timeout=seconds
+            APPLY_SETTINGS, list(session), list(session.values()), timeout=seconds
         )
         # A pooler reports its own process id to its clients.
         if pid != connection.get_server_pid() and url not in _session_pooled_urls:

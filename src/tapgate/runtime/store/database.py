@@ -34,7 +34,7 @@ DATABASE_TIMEOUT_SECONDS = 4.0
 _SESSION_SETTINGS = {"application_name": "tapgate", "timezone": "UTC", "jit": "off"}
 #: Minimum time between two replacements of all connections, so that requests to a server that
 #: stays read-only do not open a new connection each.
-_RETIRE_INTERVAL_SECONDS = 1.0
+RETIRE_INTERVAL_SECONDS = 1.0
 
 _SPAN_ATTRIBUTES = {"db.system.name": "postgresql"}
 
@@ -70,7 +70,7 @@ class Database:
         self._session = {**_SESSION_SETTINGS, **session}
         self._build_limits = build_limits
         self.pool = Pool(self._open_pooled, size)
-        self._retired_at = -_RETIRE_INTERVAL_SECONDS
+        self._retired_at = -RETIRE_INTERVAL_SECONDS
 
     @classmethod
     async def connect(
@@ -124,7 +124,7 @@ class Database:
 
         A new connection may reach another server.
         """
-        if monotonic() - self._retired_at >= _RETIRE_INTERVAL_SECONDS:
+        if monotonic() - self._retired_at >= RETIRE_INTERVAL_SECONDS:
             self._retired_at = monotonic()
             _log.warning("database.read_only")
             self.pool.retire_all()

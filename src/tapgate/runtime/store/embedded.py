@@ -33,7 +33,7 @@ _SOCKET_PATH_LIMIT = 100  # Linux allows 107 bytes, macOS 103
 _START_TIMEOUT_SECONDS = 300.0  # crash recovery may take minutes
 _STOP_TIMEOUT_SECONDS = 60.0
 _ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}
-_CONTAINER_MEMORY_FILE = Path("/sys/fs/cgroup/memory.max")
+CONTAINER_MEMORY_FILE = Path("/sys/fs/cgroup/memory.max")
 _CREATE_DATABASE = f"""
     SELECT 'CREATE DATABASE {DATABASE_NAME}'
     WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '{DATABASE_NAME}') \\gexec
@@ -366,5 +366,5 @@ def _get_memory_bytes() -> int:
     """Return the machine's memory, or the container's if it has less."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with contextlib.suppress(OSError, ValueError):  # no container, or no limit ("max")
-        memory = min(memory, int(_CONTAINER_MEMORY_FILE.read_text()))
+        memory = min(memory, int(CONTAINER_MEMORY_FILE.read_text()))
     return memory

@@ -34,7 +34,7 @@ from tapgate.runtime.store.migration_plan import (
 from tapgate.runtime.store.partitioned_indexes import execute_for_partitions
 
 _CONNECT_TIMEOUT_SECONDS = 10.0
-_MIN_POSTGRES_VERSION = 16  # documented in docs/running.md
+MIN_POSTGRES_VERSION = 16  # documented in docs/running.md
 #: Advisory lock held while a process creates or migrates tables.
 MIGRATION_LOCK_KEY: Final = 0x7461_7067_6174_65  # "tapgate"
 _LOCK_POLL_SECONDS = 0.1
@@ -45,10 +45,10 @@ NODES_LOCK_KEY: Final = 7_205_759_403_792_794
 #: autovacuum after `deadlock_timeout`, one second by default.
 _AUTOVACUUM_LOCK_TIMEOUT_SECONDS = 1.5
 #: Pauses between attempts, in which payments proceed.
-_MIN_PAUSE_SECONDS = 0.5
+MIN_PAUSE_SECONDS = 0.5
 _MAX_PAUSE_SECONDS = 5.0
 #: After this time a migration that cannot lock its tables fails.
-_LOCK_DEADLINE_SECONDS = 600.0
+LOCK_DEADLINE_SECONDS = 600.0
 
 #: Receives lines for the operator.
 ReportLine = Callable[[str], None]
@@ -211,7 +211,7 @@ async def _apply_with_retries(
     force: bool,
 ) -> None:
     """Apply a migration, and retry while another session holds a lock on one of its tables."""
-    deadline, pause = monotonic() + _LOCK_DEADLINE_SECONDS, _MIN_PAUSE_SECONDS
+    deadline, pause = monotonic() + LOCK_DEADLINE_SECONDS, MIN_PAUSE_SECONDS
     lock_seconds = MIGRATION_LIMITS.lock
     async with contextlib.AsyncExitStack() as stack:
         watch: BlockerWatch | None = None
@@ -315,8 +315,8 @@ async def open_checked_connection(
     except (*DATABASE_ERRORS, ValueError) as error:
         raise StoreError(f"the database cannot be reached: {summarize_error(error)}") from error
     try:
-        if connection.get_server_version().major < _MIN_POSTGRES_VERSION:
-            raise StoreError(f"PostgreSQL {_MIN_POSTGRES_VERSION} or newer is required")
+        if connection.get_server_version().major < MIN_POSTGRES_VERSION:
+            raise StoreError(f"PostgreSQL {MIN_POSTGRES_VERSION} or newer is required")
         encoding = await connection.fetchval("SHOW server_encoding")
         if encoding != "UTF8":
             raise StoreError(

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import asyncpg
 
 #: A firewall or NAT may have dropped connections that were idle for longer.
-_MAX_IDLE_SECONDS: Final = 300.0
+MAX_IDLE_SECONDS: Final = 300.0
 
 
 class PoolState(NamedTuple):
@@ -104,7 +104,7 @@ class Pool:
         while self._idle:
             connection, since = self._idle.pop()
             if not connection.is_closed():
-                if now - since < _MAX_IDLE_SECONDS:
+                if now - since < MAX_IDLE_SECONDS:
                     return connection
                 connection.terminate()
             self._open_count -= 1

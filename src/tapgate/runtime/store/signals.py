@@ -30,9 +30,9 @@ Ticket = NewType("Ticket", str)
 _CHANGES_CHANNEL = "tapgate_changes"
 _ACK_REQUESTS_CHANNEL = "tapgate_questions"
 _LISTENER_APPLICATION_NAME = "tapgate listener"
-_ACK_TIMEOUT_SECONDS = 1.0
-_QUERY_TIMEOUT_SECONDS = 2.0
-_HEARTBEAT_SECONDS = 2.0
+ACK_TIMEOUT_SECONDS = 1.0
+QUERY_TIMEOUT_SECONDS = 2.0
+HEARTBEAT_SECONDS = 2.0
 _RETRY_SECONDS = 0.2
 _LISTENER_POLL_SECONDS = 0.1
 
@@ -78,7 +78,7 @@ class Signals:
         Return once connected, or after a timeout while connection attempts continue.
         """
         self._task = asyncio.create_task(self._keep_listening())
-        await _wait_for_event(self._connected, timeout_seconds=_QUERY_TIMEOUT_SECONDS)
+        await _wait_for_event(self._connected, timeout_seconds=QUERY_TIMEOUT_SECONDS)
 
     async def stop(self) -> None:
         self._stopping = True
@@ -107,7 +107,7 @@ class Signals:
         change has committed.
         """
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_ACK_TIMEOUT_SECONDS):
+            async with asyncio.timeout(ACK_TIMEOUT_SECONDS):
                 while True:
                     await self._connected.wait()
                     with contextlib.suppress(*DATABASE_ERRORS):
@@ -166,8 +166,8 @@ class Signals:
         """Listen until the connection is lost."""
         connection = await open_connection(
             self._url,
-            timeout=_QUERY_TIMEOUT_SECONDS,
-            command_timeout=_QUERY_TIMEOUT_SECONDS,
+            timeout=QUERY_TIMEOUT_SECONDS,
+            command_timeout=QUERY_TIMEOUT_SECONDS,
             settings=LISTENER_LIMITS.to_settings(),
         )
         lost = asyncio.Event()
@@ -189,7 +189,7 @@ class Signals:
             for handler in self._reconnect_handlers:
                 handler()
             self._connected.set()
-            while not await _wait_for_event(lost, timeout_seconds=_HEARTBEAT_SECONDS):
+            while not await _wait_for_event(lost, timeout_seconds=HEARTBEAT_SECONDS):
                 # Also detects a connection that was lost silently.
                 _require_writable(await self._query(_SELECT_READ_ONLY))
         finally:
@@ -234,7 +234,7 @@ def _require_writable(rows: list[asyncpg.Record]) -> None:
 async def _close(connection: asyncpg.Connection) -> None:
     """Close gracefully, or terminate if the server does not respond."""
     try:
-        async with asyncio.timeout(_QUERY_TIMEOUT_SECONDS):
+        async with asyncio.timeout(QUERY_TIMEOUT_SECONDS):
             await connection.close()
     except (TimeoutError, *DATABASE_ERRORS):
         connection.terminate()

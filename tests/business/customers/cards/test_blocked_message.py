@@ -25,7 +25,7 @@ REASON_TEXTS = {
 def test_every_block_reason_has_a_text() -> None:
     assert model.BLOCK_REASON_TEXTS["en"] == REASON_TEXTS
     for texts in model.BLOCK_REASON_TEXTS.values():
-        assert texts.keys() == model._TRANSITIONS_BY_REASON.keys()
+        assert texts.keys() == model.TRANSITIONS_BY_REASON.keys()
     assert model.BLOCK_REASON_TEXTS.keys() == set(SubscriberLanguage)
 
 

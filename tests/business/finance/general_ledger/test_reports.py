@@ -25,7 +25,7 @@ from cases import each
 from drivers.csv_files import read_records
 from harness import Harness
 from tapgate.business.finance.general_ledger import journal
-from tapgate.business.finance.general_ledger.journal_formats import _DESCRIPTIONS, BUILDERS
+from tapgate.business.finance.general_ledger.journal_formats import BUILDERS, DESCRIPTIONS
 from tapgate.business.finance.general_ledger.model import ROOTS
 from tapgate.ledger import chart
 from tapgate_client import ids
@@ -178,7 +178,7 @@ async def test_invalid_query_is_rejected_with_its_field(
 async def test_journal_rows_in_json_and_csv(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "_PAGE_SIZE", 2)  # a file has several pages
+    monkeypatch.setattr(journal, "PAGE_SIZE", 2)  # a file has several pages
     (day, *_) = days = await make_transactions(harness)
     rows = (await get_report(harness, "journal", day=day))["data"]
     if len(days) > 1:
@@ -381,7 +381,7 @@ async def test_accounting_program_reaches_the_same_trial_balance(
 
 def test_every_kind_and_type_has_a_place_in_the_journal() -> None:
     assert set(ROOTS) == set(AccountKind)
-    assert set(_DESCRIPTIONS) == set(chart.TRANSACTION_TYPES)
+    assert set(DESCRIPTIONS) == set(chart.TRANSACTION_TYPES)
 
 
 @pytest.mark.parametrize("currency", ["SLE", "XOF", "TND"])

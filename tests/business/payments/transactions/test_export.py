@@ -100,7 +100,7 @@ async def test_export_is_a_csv_attachment_with_a_file_name(
 async def test_export_continues_from_the_cursor(
     harness: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export, "_PAGE_SIZE", 2)
+    monkeypatch.setattr(export, "PAGE_SIZE", 2)
     subscriber = await harness.create_subscriber()
     for _ in range(8):
         await harness.deposit(subscriber["id"], "1")

@@ -188,7 +188,7 @@ async def test_parties_of_a_page_are_looked_up_one_by_one(database: Database) ->
 async def test_only_the_newest_matching_transactions_are_sorted_by_amount(
     harness: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queries, "_MAX_SORTED", 2)
+    monkeypatch.setattr(queries, "MAX_SORTED", 2)
     subscriber = await harness.create_subscriber()
     for amount in ("9", "1", "2"):
         await harness.deposit(subscriber["id"], amount)

@@ -122,7 +122,7 @@ _LOST_TRANSITIONS: Final[StatusTransitions] = {
 }
 _UNBLOCK_TRANSITIONS: Final[StatusTransitions] = {CardStatus.BLOCKED: CardStatus.ACTIVE}
 
-_TRANSITIONS_BY_REASON: Final[Mapping[str, StatusTransitions]] = {
+TRANSITIONS_BY_REASON: Final[Mapping[str, StatusTransitions]] = {
     CardBlockReason.LOST: _LOST_TRANSITIONS,
     CardBlockReason.STOLEN: _LOST_TRANSITIONS,
     CardBlockReason.DAMAGED: _LOST_TRANSITIONS,
@@ -157,7 +157,7 @@ def block(card: Card, reason: str, now: datetime) -> Card:
     status = card.status_at(now)
     if status == CardStatus.UNASSIGNED:
         raise ApiError(Code.CARD_NOT_LINKED)
-    next_status = _TRANSITIONS_BY_REASON[reason].get(status)
+    next_status = TRANSITIONS_BY_REASON[reason].get(status)
     if next_status is None:
         raise ApiError(Code.ALREADY_BLOCKED)
     return msgspec.structs.replace(card, status=next_status, status_reason=reason)

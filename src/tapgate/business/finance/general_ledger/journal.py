@@ -14,7 +14,7 @@ from tapgate_client.schemas.general_ledger import JournalQuery
 from tapgate_client.schemas.pagination import encode_cursor
 from tapgate_client.schemas.periods import parse_period_end, parse_period_start
 
-_PAGE_SIZE: Final = 1_000
+PAGE_SIZE: Final = 1_000
 
 
 _MAX_DAYS: Final = 31
@@ -42,7 +42,7 @@ async def export_journal(
     parts = [builder.render_opening()]
     remaining, after_id, next_cursor = query.limit, query.after_id, None
     while remaining:
-        size = min(remaining, _PAGE_SIZE)
+        size = min(remaining, PAGE_SIZE)
         transaction_ids = await queries.list_transaction_ids(
             database, start, end, after_id, size + 1
         )

@@ -30,7 +30,7 @@ _get_cells = attrgetter(*_COLUMNS)
 #: Characters of a reference that are percent-encoded in a tag of hledger.
 _ESCAPED_IN_TAGS: Final = re.compile(r"[^\w./#+-]+|^[.+-]")
 _CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_DESCRIPTIONS: Final[Mapping[str, str]] = {
+DESCRIPTIONS: Final[Mapping[str, str]] = {
     chart.TRANSFER_P2P: "Transfer between customers",
     chart.TRANSFER: "Manual transfer",
     chart.AGENT_CASHIN: "Cash-in",
@@ -200,7 +200,7 @@ BUILDERS: Final[Mapping[str, type[JournalBuilder]]] = {
 
 
 def _describe(entry: Any) -> str:
-    description = _DESCRIPTIONS[entry["type"]]
+    description = DESCRIPTIONS[entry["type"]]
     if entry["original_id"] is None:
         return description
     return f"{description} of {ids.encode(ids.TRANSACTION, entry['original_id'])}"

@@ -21,7 +21,7 @@ from tapgate_client.schemas.fees import (
 )
 from tapgate_client.schemas.transactions import FeePayer
 
-_FEE_EXEMPT_REASONS: Final[dict[str, str]] = {
+FEE_EXEMPT_REASONS: Final[dict[str, str]] = {
     chart.REFUND: "must not have a fee: refunds return the full amount",
     chart.COMMISSION_PAYOUT: "must not have a fee: payouts empty the account",
     chart.AGENT_FUND: "must not have a fee: the platform makes the deposit",
@@ -115,8 +115,8 @@ def require_single_type(rules: FeeRules, kind: str) -> None:
 
 
 def _validate_tiers(kind: str, indexed_tiers: list[tuple[int, FeeTier]]) -> dict[str, str]:
-    if kind in _FEE_EXEMPT_REASONS:
-        return {f"data[{index}].type": _FEE_EXEMPT_REASONS[kind] for index, _ in indexed_tiers}
+    if kind in FEE_EXEMPT_REASONS:
+        return {f"data[{index}].type": FEE_EXEMPT_REASONS[kind] for index, _ in indexed_tiers}
     problems = {}
     (first_index, first), (last_index, last) = indexed_tiers[0], indexed_tiers[-1]
     if kind in chart.PAYMENT_TYPES and first.payer != FeePayer.RECEIVER:

@@ -16,7 +16,7 @@ from tapgate_client.schemas.transactions import (
     TransactionRecord,
 )
 
-_PAGE_SIZE: Final = 1_000
+PAGE_SIZE: Final = 1_000
 
 COLUMNS: Final = (
     "id", "created_at", "completed_at", "type", "status", "amount", "fee_amount",
@@ -43,7 +43,7 @@ async def export_csv(read_page: PageReader, filters: ExportFilters) -> Export:
     parts = [csv_files.render_file(COLUMNS)]
     remaining, cursor, masked = filters.limit, filters.cursor, False
     while remaining:
-        limit = min(remaining, _PAGE_SIZE)
+        limit = min(remaining, PAGE_SIZE)
         page = await read_page(msgspec.structs.replace(filters, limit=limit, cursor=cursor))
         parts.append(await asyncio.to_thread(_encode_rows, page.data))
         remaining, cursor = remaining - len(page.data), page.next_cursor

@@ -91,7 +91,7 @@ _SUM_SQL: Final = """
           FROM transactions WHERE id = ANY ($1::bigint[]) AND id >= $2 AND id <= $3) AS found"""
 
 #: Transactions that are sorted by amount, for which there is no index.
-_MAX_SORTED: Final = 10_000
+MAX_SORTED: Final = 10_000
 _SORT_SQL: Final = """
     SELECT id FROM transactions
     WHERE id = ANY ($1::bigint[]) AND id >= $2 AND id <= $3 AND (amount, id) < ($4, $5)
@@ -366,7 +366,7 @@ async def _fetch_page_ids(
     fetch = fetch_oldest if oldest else fetch_newest
     found = await fetch(
         lambda id_range, limit: scope.fetch_ids(reader, id_range, limit, oldest=oldest),
-        _MAX_SORTED if by_amount else filters.limit + 1,
+        MAX_SORTED if by_amount else filters.limit + 1,
         newest=first_id_at(now),
         first=first_id,
         end=end_id,
