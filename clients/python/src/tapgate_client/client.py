@@ -1,4 +1,4 @@
-"""Entry points of the client library, synchronous and asynchronous."""
+"""Client library entry points, synchronous and asynchronous."""
 
 from typing import Final, Self
 
@@ -19,7 +19,7 @@ _DEFAULT_TIMEOUT_SECONDS: Final = 15.0
 
 
 class BaseClient(AllOperations[M]):
-    """All operations of the API, in one mode."""
+    """All API operations, in one mode."""
 
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport)
@@ -27,7 +27,7 @@ class BaseClient(AllOperations[M]):
 
 
 class TapgateClient(BaseClient[SyncMode]):
-    """Synchronous client of the gateway API, safe to share between threads.
+    """Synchronous gateway API client, safe to share between threads.
 
     `with TapgateClient("https://pay.example.com", ApiKey("svc_live_...")) as client: ...`
 
@@ -60,7 +60,7 @@ class TapgateClient(BaseClient[SyncMode]):
 
 
 class AsyncTapgateClient(BaseClient[AsyncMode]):
-    """Asynchronous client of the gateway API.
+    """Asynchronous gateway API client.
 
     `async with AsyncTapgateClient(url, ServiceSecret("messenger", secret)) as client: ...`
 

@@ -1,4 +1,4 @@
-"""Exceptions of the client. No message quotes the body of a request.
+"""Client exceptions. No message quotes a request body.
 
 TapgateError
 ├── ApiError                    the gateway returned an error response
@@ -26,7 +26,7 @@ from tapgate_client.schemas.common import ErrorBody
 
 
 class TapgateError(Exception):
-    """Base class of all client exceptions.
+    """Base class for client exceptions.
 
     `request_id` identifies the request in the gateway's logs. For an operation that moves money, it
     is also the idempotency key to retry with. `code` is the error code of an `ApiError`, otherwise
@@ -100,7 +100,7 @@ class SignatureError(TapgateError):
 
 
 class ApiError(TapgateError):
-    """Error response of the gateway.
+    """Gateway error response.
 
     `code` is one of `tapgate_client.errors.Code`, or the code of a newer gateway. `error` is its
     short text, `message` explains the case, and `details` depends on the code. `retry_after` is

@@ -1,4 +1,4 @@
-"""Verification of the gateway's webhooks, and signing of funding partners' webhooks."""
+"""Webhook verification, and signing for funding partners."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ PARTNER_SIGNATURE_HEADER = "X-Webhook-Signature"
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """Event delivered by webhook. A repeated `id` is a redelivery of the same event."""
+    """Event delivered by webhook. A repeated `id` is a redelivery."""
 
     id: str
     type: str
