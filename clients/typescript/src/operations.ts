@@ -2462,8 +2462,8 @@ export class Operations extends Transport {
   /**
    * Verify the audit log.
    *
-   * Recomputes the hash chain from the checkpoint of an earlier verification, and always over at
-   * least the newest 10,000 sealed entries. With `full=true`, recomputes the entire chain. `entries`
+   * Recomputes the hash chain from an earlier verification's checkpoint, and always over at least
+   * the newest 10,000 sealed entries. With `full=true`, recomputes the entire chain. `entries`
    * is the number of entries in the entire log in both cases.
    *
    * `unsealed` is the number of entries that are not yet in the chain. `first_broken` is the ID of
@@ -2539,7 +2539,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Rotate the secret of a webhook endpoint.
+   * Rotate a webhook endpoint's secret.
    *
    * The response contains the new secret, which cannot be retrieved later. For `grace_seconds`,
    * each request is signed with both the new and the old secret. After another rotation during this
@@ -2578,7 +2578,7 @@ export class Operations extends Transport {
   /**
    * Get a delivery to a webhook endpoint.
    *
-   * `payload` is the body of the request as it would be sent now.
+   * `payload` is the request body as it would be sent now.
    *
    * Access: an admin (system_admin).
    */
@@ -2598,7 +2598,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Report the delivery statuses of messages.
+   * Report message delivery statuses.
    *
    * The messenger reports on the messages that it received from the gateway. A status is replaced
    * only by a later one in the order `sent`, `failed`, `delivered`, `read`. Unknown messages are
@@ -2913,7 +2913,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Get the health of the gateway and its ledger.
+   * Get gateway and ledger health.
    *
    * Returns 503 with `healthy: false` and the reasons while the database is unreachable or
    * read-only, and while the node's disk is full or its clock is wrong.
@@ -2925,7 +2925,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Get the OpenAPI 3.1 document of the API.
+   * Get the API's OpenAPI 3.1 document.
    *
    * Send the `ETag` as `If-None-Match` to get 304 if the document has not changed.
    *
@@ -2936,7 +2936,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Get the metrics of this node in the Prometheus text format.
+   * Get this node's metrics in the Prometheus text format.
    *
    * If `TAPGATE_METRICS_TOKEN` is set, it is required as the bearer token. Without it, staging
    * and production return 404. Metrics are at most one second old.

@@ -81,8 +81,8 @@ async def list_audit_entries(request: RequestContext, query: AuditLogQuery) -> A
 async def verify_audit_chain(request: RequestContext, query: VerifyQuery) -> Verification:
     """Verify the audit log.
 
-    Recomputes the hash chain from the checkpoint of an earlier verification, and always over at
-    least the newest 10,000 sealed entries. With `full=true`, recomputes the entire chain. `entries`
+    Recomputes the hash chain from an earlier verification's checkpoint, and always over at least
+    the newest 10,000 sealed entries. With `full=true`, recomputes the entire chain. `entries`
     is the number of entries in the entire log in both cases.
 
     `unsealed` is the number of entries that are not yet in the chain. `first_broken` is the ID of

@@ -36,7 +36,7 @@ _ERROR_CODE_SQL: Final = """CASE WHEN m.delivery = 'failed' THEN m.delivery_erro
 async def report_message_statuses(
     request: RequestContext, body: StatusReports
 ) -> ReportStatusesResponse:
-    """Report the delivery statuses of messages.
+    """Report message delivery statuses.
 
     The messenger reports on the messages that it received from the gateway. A status is replaced
     only by a later one in the order `sent`, `failed`, `delivered`, `read`. Unknown messages are

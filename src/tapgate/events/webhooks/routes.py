@@ -147,7 +147,7 @@ async def update_webhook_endpoint(
 async def rotate_webhook_secret(
     request: GuardedRequest, tx: Transaction, id: WebhookEndpointId, body: SecretRotation
 ) -> WebhookEndpointWithSecret:
-    """Rotate the secret of a webhook endpoint.
+    """Rotate a webhook endpoint's secret.
 
     The response contains the new secret, which cannot be retrieved later. For `grace_seconds`,
     each request is signed with both the new and the old secret. After another rotation during this
@@ -214,7 +214,7 @@ async def get_delivery(
 ) -> WebhookDeliveryDetails:
     """Get a delivery to a webhook endpoint.
 
-    `payload` is the body of the request as it would be sent now.
+    `payload` is the request body as it would be sent now.
     """
     services = request.services
     await queries.get(services.database, id)

@@ -84,7 +84,7 @@ class Unguarded(StrEnum):
     """Reason why approval rules never apply to an endpoint with which admins change something."""
 
     PIN = "A customer or an agent authorizes it with the PIN"
-    ONE_TIME_CODE = "The owner of the phone authorizes it with a one-time code"
+    ONE_TIME_CODE = "The phone's owner authorizes it with a one-time code"
     OWN_MONEY = "It moves money that the party already has; rules guard how it gets there"
     TAKES_RIGHTS = "It takes rights away, which must not wait"
     NO_MONEY = "It concerns records that cannot move money without the guarded operations"

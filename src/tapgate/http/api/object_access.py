@@ -36,14 +36,13 @@ class ObjectAccess(Flag):
     )
     PIN = (
         "PIN",
-        "The request must contain the PIN of the subscriber, card or agent. A wrong PIN gets 400"
+        "The request must contain the subscriber's, card's or agent's PIN. A wrong PIN gets 400"
         " `INVALID_PIN` and counts as a failed attempt.",
     )
     OTP = (
         "one-time code",
-        "The request must contain the code sent to the phone of the subscriber, the card's parent"
-        " or the agent. A wrong code gets 400"
-        " `INVALID_OTP`.",
+        "The request must contain the code sent to the subscriber's, card parent's or agent's"
+        " phone. A wrong code gets 400 `INVALID_OTP`.",
     )
     SUBSCRIBER_WALLETS = (
         "subscribers' wallets",

@@ -83,14 +83,14 @@ class _GatewayDocument(DocumentBuilder):
         "adminToken": build_bearer_scheme(
             "From `POST /api/v1/admin/login` or `/refresh`", bearerFormat="JWT"
         ),
-        "signingKey": build_header_scheme("X-API-Key-ID", "ID of the signing key"),
+        "signingKey": build_header_scheme("X-API-Key-ID", "Signing key ID"),
         "signingTime": build_header_scheme(
             "X-Timestamp", "RFC 3339 in UTC, within 5 minutes of the server's clock"
         ),
         "posSignature": build_header_scheme("X-Signature", _SIGNATURE_DESCRIPTION),
         "partnerId": build_header_scheme("X-Partner-ID", "ID of the partner that owns the key"),
         "partnerSignature": build_header_scheme("X-Signature", _SIGNATURE_DESCRIPTION),
-        "serviceName": build_header_scheme("X-Service-Name", "Name of the calling service"),
+        "serviceName": build_header_scheme("X-Service-Name", "Calling service name"),
         "serviceTime": build_header_scheme(
             "X-Service-Timestamp", "Unix time in seconds, within 5 minutes of the server's clock"
         ),
@@ -99,7 +99,7 @@ class _GatewayDocument(DocumentBuilder):
         ),
     }
     headers = {  # noqa: RUF012 - constant
-        "X-Request-ID": _build_response_header("string", "Tracing ID of the request"),
+        "X-Request-ID": _build_response_header("string", "Request tracing ID"),
         "X-RateLimit-Limit": _build_response_header("integer", "Rate limit in requests per second"),
         "X-RateLimit-Remaining": _build_response_header("integer", "Requests left in the burst"),
         "X-RateLimit-Reset": _build_response_header(

@@ -9,7 +9,7 @@ import msgspec
 from tapgate.http.json_schema import Schemas, build_reference
 
 _SIGNATURE_DESCRIPTION: Final = (
-    "One or more signatures separated by spaces (two during the grace period of a secret rotation)."
+    "One or more signatures separated by spaces (two during a secret rotation's grace period)."
     " Each is `v1,` followed by the base64 HMAC-SHA-256 of"
     " `{webhook-id}.{webhook-timestamp}.{body}`. The key is the part of the endpoint's secret after"
     " `whsec_`, base64-decoded. Accept the request if one signature matches. Compare in constant"

@@ -48,7 +48,7 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
 
     @endpoints.get("/openapi.json", access=_PUBLIC)
     async def get_openapi_document(request: RequestContext) -> Reply[bytes]:
-        """Get the OpenAPI 3.1 document of the API.
+        """Get the API's OpenAPI 3.1 document.
 
         Send the `ETag` as `If-None-Match` to get 304 if the document has not changed.
         """
@@ -63,7 +63,7 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
         "/docs/{file}", access=_PUBLIC, media=("text/html", "text/css", "text/javascript")
     )
     async def get_docs_file(request: RequestContext, file: str) -> Reply[bytes]:
-        """Get a static file of the documentation page."""
+        """Get a static file for the documentation page."""
         return _serve_docs_file(request, file)
 
     @endpoints.get(
@@ -73,7 +73,7 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
         errors=(Code.UNAUTHORIZED, Code.NOT_FOUND),
     )
     async def get_metrics(request: RequestContext) -> Reply[bytes]:
-        """Get the metrics of this node in the Prometheus text format.
+        """Get this node's metrics in the Prometheus text format.
 
         If `TAPGATE_METRICS_TOKEN` is set, it is required as the bearer token. Without it, staging
         and production return 404. Metrics are at most one second old.
@@ -105,7 +105,7 @@ def _add_health_endpoints(endpoints: Endpoints) -> None:
 
     @endpoints.get("/health", access=_PUBLIC, unlimited=True, other_statuses=(503,))
     async def get_health(request: RequestContext) -> Reply[Health]:
-        """Get the health of the gateway and its ledger.
+        """Get gateway and ledger health.
 
         Returns 503 with `healthy: false` and the reasons while the database is unreachable or
         read-only, and while the node's disk is full or its clock is wrong.

@@ -98,7 +98,7 @@ class AgentsOperations(OperationGroup[M]):
             address: Only agents whose address contains this text.
             status: Only records with this status: `active`, `suspended` or `terminated`.
             agent_type: Only agents of this type: `sub_agent` or `super_agent`.
-            parent_agent_id: Only sub-agents of this agent.
+            parent_agent_id: Only this agent's sub-agents.
             search: ID or words to search for.
             low_float: Only active agents with a low float, or only the others.
 
@@ -287,7 +287,7 @@ class AgentsOperations(OperationGroup[M]):
             address: Only agents whose address contains this text.
             status: Only records with this status: `active`, `suspended` or `terminated`.
             agent_type: Only agents of this type: `sub_agent` or `super_agent`.
-            parent_agent_id: Only sub-agents of this agent.
+            parent_agent_id: Only this agent's sub-agents.
             search: ID or words to search for.
             low_float: Only active agents with a low float, or only the others.
 
@@ -310,7 +310,7 @@ class AgentsOperations(OperationGroup[M]):
         Access: an admin with any role.
 
         Args:
-            parent_agent_id: Only sub-agents of this agent.
+            parent_agent_id: Only this agent's sub-agents.
             limit: Maximum number of items.
 
         Example:

@@ -35,7 +35,7 @@ class AllOperations(OperationGroup[M]):
 
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport)
-        #: Registration, KYC, PINs and status of subscribers.
+        #: Subscriber registration, KYC, PINs and status.
         self.subscribers: SubscribersOperations[M] = SubscribersOperations(transport)
         #: Upload cards, link them to subscribers, block and unblock them.
         self.cards: CardsOperations[M] = CardsOperations(transport)
@@ -61,25 +61,25 @@ class AllOperations(OperationGroup[M]):
         self.compliance: ComplianceOperations[M] = ComplianceOperations(transport)
         #: Balance and transaction limits per KYC level.
         self.account_rules: AccountRulesOperations[M] = AccountRulesOperations(transport)
-        #: Requests of customers to talk to a person, and the replies of support staff.
+        #: Customer requests to talk to a person, and replies from support staff.
         self.support: SupportOperations[M] = SupportOperations(transport)
-        #: Rules by which requests of admins need the approval of others, and approvals.
+        #: Rules that require other admins to approve an admin's requests, and approvals.
         self.approvals: ApprovalsOperations[M] = ApprovalsOperations(transport)
         #: Admin sessions, admin users and API keys.
         self.admin: AdminOperations[M] = AdminOperations(transport)
-        #: The account of the authenticated admin: second factors, sessions, password.
+        #: The authenticated admin's account: second factors, sessions, password.
         self.account: AccountOperations[M] = AccountOperations(transport)
-        #: The audit log and the verification of its hash chain.
+        #: The audit log and its hash chain verification.
         self.audit: AuditOperations[M] = AuditOperations(transport)
         #: Webhook endpoints, their secrets and deliveries.
         self.webhooks: WebhooksOperations[M] = WebhooksOperations(transport)
-        #: Delivery status reports of messages to subscribers.
+        #: Delivery status reports for messages to subscribers.
         self.messages: MessagesOperations[M] = MessagesOperations(transport)
         #: Transaction volumes, platform status and ledger verification.
         self.overview: OverviewOperations[M] = OverviewOperations(transport)
-        #: What waits for staff: counts for the queues of each role.
+        #: What waits for staff: counts for each role's queues.
         self.work_queues: WorkQueuesOperations[M] = WorkQueuesOperations(transport)
-        #: Name, logo, color and contact of the operator, as customers and staff see them.
+        #: The operator's name, logo, color and contact, as customers and staff see them.
         self.branding: BrandingOperations[M] = BrandingOperations(transport)
         #: Search records of all kinds by ID, name, phone number, code or reference.
         self.search: SearchOperations[M] = SearchOperations(transport)

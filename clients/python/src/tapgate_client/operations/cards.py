@@ -107,7 +107,7 @@ class CardsOperations(OperationGroup[M]):
 
         Args:
             limit: Maximum number of items.
-            subscriber_id: Only records of this subscriber.
+            subscriber_id: Only records for this subscriber.
             status: Only records with this status: `UNASSIGNED`, `ACTIVE`, `BLOCKED`, `LOST` or
                 `EXPIRED`.
             type: Only records of this type: `PARENT` or `CHILD`.

@@ -122,11 +122,11 @@ class ComplianceOperations(OperationGroup[M]):
             status: Only records with this status: `open`, `investigating`, `resolved` or
                 `false_positive`.
             severity: Only alerts with this severity: `LOW`, `MEDIUM`, `HIGH` or `CRITICAL`.
-            subscriber_id: Only records of this subscriber.
+            subscriber_id: Only records for this subscriber.
             transaction_id: Only alerts about this transaction.
             assignee: Only items that are assigned to this admin, or `none` for unassigned items.
             held: Only alerts that hold a transaction, or only the others.
-            card_serial: Only records of the card with this serial.
+            card_serial: Only records for the card with this serial.
 
         Example:
             for record in client.compliance.list_alerts():

@@ -112,10 +112,10 @@ class GeneralLedgerOperations(OperationGroup[M]):
         Args:
             limit: Maximum number of items.
             cursor: `next_cursor` of the previous page.
-            day: Day of the entries, in the platform's time zone.
+            day: Entry day, in the platform's time zone.
             from_: Start of the period, inclusive.
             to: End of the period, inclusive.
-            format: Format of the response: `json`, `csv`, `hledger` or `beancount`.
+            format: Response format: `json`, `csv`, `hledger` or `beancount`.
 
         Example:
             client.general_ledger.export_ledger_journal()

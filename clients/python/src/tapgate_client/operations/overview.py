@@ -26,7 +26,7 @@ class OverviewOperations(OperationGroup[M]):
         Access: an admin with any role.
 
         Args:
-            period: Period of the report: `day`, `week` or `month`.
+            period: Report period: `day`, `week` or `month`.
 
         Example:
             client.overview.get()

@@ -62,7 +62,7 @@ class SystemOperations(OperationGroup[M]):
 
     @reads("GET /health", public=True, extra_success_statuses=(503,))
     def get_health(self) -> Health:
-        """Get the health of the gateway and its ledger.
+        """Get gateway and ledger health.
 
         Returns 503 with `healthy: false` and the reasons while the database is unreachable or
         read-only, and while the node's disk is full or its clock is wrong.

@@ -55,9 +55,9 @@ class TransactionsOperations(OperationGroup[M]):
             limit: Maximum number of items.
             order: Sort order: `newest`, `oldest` or `amount`.
             user_id: Subscriber, agent, processor or partner ID.
-            card_serial: Only records of the card with this serial.
+            card_serial: Only records for the card with this serial.
             type: Only records of this type: `TransactionType`.
-            flow: Only transactions of this money flow: `payments`, `money_in`, `money_out`,
+            flow: Only transactions in this money flow: `payments`, `money_in`, `money_out`,
                 `refunds` or `internal`.
             status: Only records with this status: `completed`, `failed`, `under_review`,
                 `partially_refunded` or `refunded`.
@@ -102,9 +102,9 @@ class TransactionsOperations(OperationGroup[M]):
             cursor: `next_cursor` of the previous page.
             order: Sort order: `newest` or `oldest`.
             user_id: Subscriber, agent, processor or partner ID.
-            card_serial: Only records of the card with this serial.
+            card_serial: Only records for the card with this serial.
             type: Only records of this type: `TransactionType`.
-            flow: Only transactions of this money flow: `payments`, `money_in`, `money_out`,
+            flow: Only transactions in this money flow: `payments`, `money_in`, `money_out`,
                 `refunds` or `internal`.
             status: Only records with this status: `completed`, `failed`, `under_review`,
                 `partially_refunded` or `refunded`.
@@ -190,9 +190,9 @@ class TransactionsOperations(OperationGroup[M]):
             limit: Maximum number of items.
             order: Sort order: `newest`, `oldest` or `amount`.
             user_id: Subscriber, agent, processor or partner ID.
-            card_serial: Only records of the card with this serial.
+            card_serial: Only records for the card with this serial.
             type: Only records of this type: `TransactionType`.
-            flow: Only transactions of this money flow: `payments`, `money_in`, `money_out`,
+            flow: Only transactions in this money flow: `payments`, `money_in`, `money_out`,
                 `refunds` or `internal`.
             status: Only records with this status: `completed`, `failed`, `under_review`,
                 `partially_refunded` or `refunded`.
@@ -228,9 +228,9 @@ class TransactionsOperations(OperationGroup[M]):
 
         Args:
             user_id: Subscriber, agent, processor or partner ID.
-            card_serial: Only records of the card with this serial.
+            card_serial: Only records for the card with this serial.
             type: Only records of this type: `TransactionType`.
-            flow: Only transactions of this money flow: `payments`, `money_in`, `money_out`,
+            flow: Only transactions in this money flow: `payments`, `money_in`, `money_out`,
                 `refunds` or `internal`.
             status: Only records with this status: `completed`, `failed`, `under_review`,
                 `partially_refunded` or `refunded`.

@@ -102,7 +102,7 @@ class WebhooksOperations(OperationGroup[M]):
         *,
         grace_seconds: int | None = None,
     ) -> WebhookEndpointWithSecret:
-        """Rotate the secret of a webhook endpoint.
+        """Rotate a webhook endpoint's secret.
 
         The response contains the new secret, which cannot be retrieved later. For `grace_seconds`,
         each request is signed with both the new and the old secret. After another rotation during
@@ -171,7 +171,7 @@ class WebhooksOperations(OperationGroup[M]):
     def get_delivery(self, id: str, delivery_id: str) -> WebhookDeliveryDetails:
         """Get a delivery to a webhook endpoint.
 
-        `payload` is the body of the request as it would be sent now.
+        `payload` is the request body as it would be sent now.
 
         Access: an admin (system_admin).
 
