@@ -37,7 +37,7 @@ MAX_PASSKEYS: Final = 20  # per admin
 _SITE_NAME: Final = "Tapgate"
 #: COSE identifiers for ES256, EdDSA and RS256.
 _ALGORITHMS: Final = (-7, -8, -257)
-_MAX_PUBLIC_KEY_BYTES: Final = 600  # an RSA key of 4,096 bits
+_MAX_PUBLIC_KEY_BYTES: Final = 600  # a 4,096-bit RSA key
 _MIN_CREDENTIAL_ID_BYTES: Final = 16
 _TIMEOUT_MS: Final = int(CHALLENGE_LIFETIME.total_seconds()) * 1000
 #: Challenge purpose for login and step-up.

@@ -13,7 +13,7 @@ _TOLERATED_STEPS: Final = 1
 
 
 def generate_secret() -> str:
-    """Return a random secret of 160 bits in base 32."""
+    """Return a random 160-bit secret in base 32."""
     return pyotp.random_base32()
 
 

@@ -52,7 +52,7 @@ def is_breached(password: str, file: Path) -> bool:
     """Return whether a password is in a list of breached passwords.
 
     The file has one line per password, sorted: the SHA-1 hash in uppercase hexadecimal and,
-    optionally, a colon and a count. This is the format of Have I Been Pwned's downloads. The file
+    optionally, a colon and a count. Have I Been Pwned's downloads have this format. The file
     is searched by bisection, because it has more than 30 GB.
     """
     wanted = hashlib.sha1(password.encode(), usedforsecurity=False).hexdigest().upper().encode()

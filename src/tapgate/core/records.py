@@ -77,7 +77,7 @@ def build_record(
 ) -> Record:
     """Return a record with the given fields, and its other fields copied from `source` by name.
 
-    Times, dates and the IDs of other records are formatted. The record's own ID and amounts of
+    Times, dates and other records' IDs are formatted. The record's own ID and amounts of
     money are not, so the caller must give them.
     """
     values = msgspec.structs.asdict(source) if isinstance(source, msgspec.Struct) else source

@@ -1,1 +1,1 @@
-"""Web layer of both services: HTTP server, endpoints, request pipeline, limits and OpenAPI."""
+"""Web layer for both services: HTTP server, endpoints, request pipeline, limits and OpenAPI."""

@@ -49,7 +49,7 @@ _PARAMETER_NAME_PATTERN: Final = re.compile(r"[A-Za-z][A-Za-z_.-]{0,39}")
 
 
 class BodyDecoder:
-    """Decoder for JSON bodies of one type. Without a currency, only types are checked."""
+    """JSON body decoder for one type. Without a currency, only types are checked."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ def require_declared_parameters(raw: bytes, names: frozenset[str]) -> None:
 
 
 class QueryDecoder:
-    """Decoder for query strings of one type. Every error is an invalid value (422).
+    """Query string decoder for one type. Every error is an invalid value (422).
 
     A parameter that is not in `accepted_names` is an error, because a misspelled filter would
     otherwise return everyone's records. None accepts and ignores any other parameter.

@@ -196,7 +196,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     tag: str
     handler: Handler
     access: Any  # the service's declaration, with the attribute `public`
-    objects: Any = None  # the service's declaration of object checks
+    objects: Any = None  # the service's object check declaration
     status: int
     other_statuses: tuple[int, ...] = ()
     errors: tuple[Code, ...] = ()

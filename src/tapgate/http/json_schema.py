@@ -24,7 +24,7 @@ _PAGE_NAME: Final = re.compile(r"Page_(\w+?)(?:Record)?_")
 
 
 class Schemas:
-    """The schemas of all types in requests (`request_types`) and responses (`response_types`).
+    """Schemas for all types in requests (`request_types`) and responses (`response_types`).
 
     Without a currency, request field rules are left out: handlers check the values.
     """

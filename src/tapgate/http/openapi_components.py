@@ -73,7 +73,7 @@ def inline_shared_parts(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def iter_operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the operations of all paths, then of all webhooks."""
+    """Yield all path operations, then all webhook operations."""
     for section in ("paths", "webhooks"):
         for item in document.get(section, {}).values():
             yield from item.values()

@@ -1,6 +1,6 @@
 """Limit on concurrent requests per process. Further requests get 503 with Retry-After.
 
-Rejecting a request costs almost nothing, and the limit keeps the latency of accepted requests low.
+Rejecting a request costs almost nothing, and the limit keeps latency low for accepted requests.
 """
 
 from typing import Final

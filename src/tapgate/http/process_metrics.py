@@ -22,7 +22,7 @@ _QUEUE_LENGTH_TEXT: Final = "Commands that wait for the next ledger batch"
 
 
 class ProcessMetrics:
-    """State of each worker, which it updates regularly so that all workers can report the sum.
+    """Each worker's state, which it updates regularly so that all workers can report the sum.
 
     `pools` are the process's connection pools. `get_ledger_queue_length` is None in a process
     without a ledger.

@@ -64,7 +64,7 @@ def _apply_usage(state: State, usage: UsageChange) -> None:
 def _set_balances(state: State, row: NewTransaction | StoredTransaction) -> None:
     """Set a transaction's `from_balance` and `to_balance` to the balances after it.
 
-    For a credit-only payee, set `to_balance_offset` instead. Balances of platform accounts are not
+    For a credit-only payee, set `to_balance_offset` instead. Platform account balances are not
     recorded.
     """
     if row.from_account is None or row.to_account is None:

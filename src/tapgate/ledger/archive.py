@@ -9,7 +9,7 @@ A month is archived in steps, each of which is repeated if it was interrupted:
 3. Both tables, now in the schema `archive`, are exported, and dropped if requested.
 
 Transactions that moved money after the end of the month, for example after a review, are copied to
-the first partition and stay in the ledger. So statements and balances of later months find them.
+the first partition and stay in the ledger. So statements and balances for later months find them.
 """
 
 import asyncio

@@ -9,7 +9,7 @@ from tapgate_client.schemas.compliance import RuleSubject
 from tapgate_client.schemas.general_ledger import AccountKind
 from tapgate_client.schemas.transactions import TransactionStatus, TransactionType
 
-# Accounts of people and companies. A batch locks every such account whose balance it may reduce,
+# People's and companies' accounts. A batch locks every such account whose balance it may reduce,
 # and keeps the available balance within the overdraft.
 WALLET: Final = AccountKind.WALLET.value
 FLOAT: Final = AccountKind.FLOAT.value

@@ -1,4 +1,4 @@
-"""Stored progress of ledger verification, so that a verification reads only what is new.
+"""Stored ledger verification progress, so that a verification reads only what is new.
 
 A verified range of IDs has a digest of what must no longer change. Its MAC also covers the range
 before it, and the sums by account have a separate MAC. The key is not in the database, so changed
@@ -32,7 +32,7 @@ _COLUMNS: Final = "first_id, end_id, transactions, entries, digest"
 
 
 class StoredProgress:
-    """Progress of earlier verifications."""
+    """Progress from earlier verifications."""
 
     def __init__(self, ranges: Sequence[VerifiedRange], mac: bytes, *, is_authentic: bool) -> None:
         self.ranges = ranges

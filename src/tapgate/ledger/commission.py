@@ -66,10 +66,10 @@ def build_posting(state: State, earned: EarnedCommission) -> Posting:
 async def load_movements(
     tx: Any, since: Mapping[CashPair, datetime]
 ) -> dict[CashPair, list[CashMovement]]:
-    """Return the completed movements of each pair since the pair's start time, oldest first.
+    """Return each pair's completed movements since its start time, oldest first.
 
-    $4 is the first ID of that time, so that PostgreSQL opens only the newest partitions. Movements
-    that completed after a review may have an older ID; they have a table of their own.
+    $4 is the first ID at that time, so that PostgreSQL opens only the newest partitions. Movements
+    that completed after a review may have an older ID; they have a separate table.
     """
     rows = await tx.fetch(
         """SELECT pair.wallet_id, pair.float_id, moved.id, moved.type, moved.completed_at,

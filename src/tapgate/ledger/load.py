@@ -104,7 +104,7 @@ async def load_without_locks(
 
 
 async def find_account(tx: Any, owner_id: int, kind: str) -> Account | None:
-    """Return an owner's account of one kind without locking it, or None."""
+    """Return an owner's account by kind without locking it, or None."""
     row = await tx.fetchrow(
         f"SELECT {_ACCOUNT_COLUMNS} FROM accounts WHERE owner_id = $1 AND kind = $2", owner_id, kind
     )
@@ -258,7 +258,7 @@ async def _load_requests(
 async def _load_archived_requests(
     tx: Any, state: State, keys: BatchKeys, found_ids: Collection[int]
 ) -> None:
-    """Load the keys of archived transactions, which must not be executed again."""
+    """Load archived transactions' keys, which must not be executed again."""
     archived = PriorRequest(None, None, 0, None)
     for table, columns, requested, prior in (
         ("idempotency_keys", "scope, request_id", keys.request_keys | keys.lookup_keys,
@@ -426,7 +426,7 @@ def _build_wrong_pin_query(state: State, commands: Sequence[LedgerCommand]) -> Q
 
 
 def _build_restricted_query(state: State, commands: Sequence[LedgerCommand]) -> Query | None:
-    """Return a query for the accounts of restricted subscribers, if a command checks its payee."""
+    """Return a query for restricted subscribers' accounts, if a command checks its payee."""
     if not _checks_restriction(commands):
         return None
     return Query(

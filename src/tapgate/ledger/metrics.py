@@ -13,7 +13,7 @@ from tapgate_client.schemas.transactions import TransactionStatus, TransactionTy
 
 _SIZE_BOUNDS: Final = (1, 2, 5, 10, 25, 50, 100, 250, 500)
 _SECONDS_BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-#: Type label of review decisions, which are not transactions.
+#: Type label for review decisions, which are not transactions.
 _REVIEW: Final = "review"
 #: Held in a constant, because the attribute lookup on an enum class is slow in Python 3.11.
 _UNDER_REVIEW: Final = TransactionStatus.UNDER_REVIEW.value

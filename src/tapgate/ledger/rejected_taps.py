@@ -29,7 +29,7 @@ _MAX_PROCESSOR_TAPS: Final = 20
 MAX_UNNAMED_CARDS: Final = 20
 _UNNAMED_PERIOD: Final = timedelta(days=1)
 
-#: Results of rejected taps by error code.
+#: Rejected tap results by error code.
 TAP_RESULTS: Final = {
     Code.CARD_NOT_GENUINE: CardTapResult.NOT_GENUINE,
     Code.CARD_PROOF_USED: CardTapResult.USED,

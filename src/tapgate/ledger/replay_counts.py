@@ -44,7 +44,7 @@ class ReplayCounter:
             return
         try:
             await database.execute(
-                # Sorted, so that concurrent flushes of several processes cannot deadlock.
+                # Sorted, so that several processes' concurrent flushes cannot deadlock.
                 """INSERT INTO replays AS existing (transaction_id, count, last_at)
                    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[])
                      AS new (transaction_id, count, last_at) ORDER BY transaction_id

@@ -237,7 +237,7 @@ class TransactionChange(NamedTuple):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """All effects of one command, as plain data."""
+    """A command's effects, as plain data."""
 
     outcome: Outcome
     transaction: NewTransaction | None = None

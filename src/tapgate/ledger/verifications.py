@@ -1,4 +1,4 @@
-"""Stored results of ledger verification runs."""
+"""Stored ledger verification results."""
 
 from datetime import datetime
 from typing import Any, Final

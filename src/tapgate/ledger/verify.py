@@ -201,7 +201,7 @@ async def _share_work(
 
 
 async def _verify_kept(connection: Any, progress: Progress, archive: Archive) -> None:
-    """Verify the transactions of archived months that are still in the ledger.
+    """Verify archived months' transactions that are still in the ledger.
 
     If archiving a month was interrupted, only its entries are detached, and its transactions
     contradict them until `tapgate archive` continues.

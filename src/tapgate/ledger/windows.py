@@ -1,4 +1,4 @@
-"""Transaction counts and volumes per subject in the time windows of compliance rules."""
+"""Transaction counts and volumes per subject in compliance rule time windows."""
 
 from collections.abc import Sequence
 from datetime import timedelta

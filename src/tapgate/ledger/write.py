@@ -20,7 +20,7 @@ from tapgate.ledger.rejected_taps import store_rejected_taps
 from tapgate.ledger.state import Decision, NewTransaction, State, StoredTransaction
 from tapgate.runtime.store.pipeline import fetch_and_commit
 
-#: Updates balances, usage and counters of locked accounts and their cards, and inserts entries.
+#: Updates balances, usage and counters for locked accounts and their cards, and inserts entries.
 _WRITE_LOCKED: Final = f"""
     cards_written AS (
         UPDATE cards
@@ -78,7 +78,7 @@ _INSERT_NOTIFICATIONS: Final = """
         SELECT * FROM unnest($11::bigint[], $12::text[], $13::bigint[]) RETURNING 1
     )"""
 _COUNT_NOTIFICATIONS: Final = "+ (SELECT count(*) FROM notifications_written)"
-#: Returns the new balances of credited merchants.
+#: Returns credited merchants' new balances.
 _WRITE: Final = (
     f"WITH {_WRITE_LOCKED}, {_CREDIT_MERCHANTS.format(count_notifications='')},"
     f" {_INSERT_TRANSACTIONS} SELECT id, balance FROM credited"

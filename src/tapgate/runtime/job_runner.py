@@ -1,4 +1,4 @@
-"""Concurrent execution of claimed jobs, limited per destination and in total.
+"""Runs claimed jobs concurrently, limited per destination and in total.
 
 A slow destination occupies only its own share of the concurrency. If all of the concurrency is in
 use, a destination whose jobs all wait gets the next free slot. Each destination has a window:

@@ -167,7 +167,7 @@ class SettingGroup:
     declared: ClassVar[dict[str, Setting[Any]]] = {}
 
     def __init_subclass__(cls) -> None:
-        # A subclass of several groups has the settings of all of them, in the same order.
+        # A subclass of several groups has all their settings, in the same order.
         inherited = (
             item
             for base in cls.__bases__
@@ -195,7 +195,7 @@ class SettingGroup:
 
     @classmethod
     def list_variables(cls) -> list[Setting[Any]]:
-        """Return the declarations of all environment variables."""
+        """Return all environment variable declarations."""
         return [item for setting in cls.declared.values() for item in setting.list_variables()]
 
 

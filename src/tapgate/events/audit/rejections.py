@@ -91,7 +91,7 @@ _PendingCounts = dict[tuple[datetime, bytes], _RejectionCount]
 
 
 class RejectionLog:
-    """Rejection log of one process. The limits hold across all processes."""
+    """One process's rejection log. The limits hold across all processes."""
 
     def __init__(self, open_transaction: OpenTransaction, clock: Clock) -> None:
         self._open_transaction = open_transaction

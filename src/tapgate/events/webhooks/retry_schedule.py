@@ -24,7 +24,7 @@ def get_retry_delay(failures: int, retry_after: timedelta | None = None) -> time
     """Return the delay after `failures` failed attempts, or None if no attempts are left.
 
     `Retry-After` can extend the scheduled delay but not shorten it. Otherwise an endpoint that
-    always requests a delay of one second would exhaust its attempts within seconds.
+    always requests a one-second delay would exhaust its attempts within seconds.
     """
     if failures > len(RETRY_DELAYS_SECONDS):
         return None

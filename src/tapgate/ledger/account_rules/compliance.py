@@ -23,7 +23,7 @@ _TRANSACTION_COUNT: Final = RuleType.TRANSACTION_COUNT.value
 _PIN_FAILURES: Final = RuleType.PIN_FAILURES.value
 
 _FIGURE_PATTERN: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,4})?")
-#: Fields that compliance rules write into an alert's details, with validators of their values. The
+#: Fields that compliance rules write into an alert's details, with their value validators. The
 #: rule type is omitted because it is the same as the alert's type.
 _RULE_DETAIL_VALIDATORS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "action": lambda value: value in list(RuleAction),

@@ -28,7 +28,7 @@ KEYSETS_CHANGED: Final = "card_keysets"
 
 #: Error message for the field `card_proof` if the request also names a card.
 OTHER_CARD_MESSAGE: Final = "must come from the card that the request names"
-#: Details of CARD_NOT_GENUINE if the card's new keys signed the tap, but are not confirmed yet.
+#: CARD_NOT_GENUINE details if the card's new keys signed the tap, but are not confirmed yet.
 NOT_CONFIRMED_DETAILS: Final = {"reason": "keys_not_confirmed"}
 
 _MAX_CACHED_CARDS: Final = 10_000

@@ -108,7 +108,7 @@ class Conditions:
     def where_part(self, column: str, text: str | None) -> None:
         """Require that a lowercase column contains the text, ignoring case, unless it is None.
 
-        A text of at least three characters uses the column's trigram index.
+        A text with at least three characters uses the column's trigram index.
         """
         if text is not None:
             indexed = len(text) >= MIN_SEARCH_LENGTH

@@ -7,7 +7,7 @@ the additional responses, which contain no rows. After an error, PostgreSQL skip
 the next Sync, and asyncpg raises the error as its own statement's: COMMIT is executed only if
 everything before it succeeded.
 
-This depends on internals of asyncpg; `tests/runtime/store/test_pipeline.py` checks them.
+This depends on asyncpg internals; `tests/runtime/store/test_pipeline.py` checks them.
 """
 
 import struct

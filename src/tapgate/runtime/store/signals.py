@@ -2,7 +2,7 @@
 
 A change is published in its database transaction. `wait_for_acks` then requests an acknowledgment
 from every listening process. Notifications arrive in commit order, so a process that acknowledges
-has run the handlers of all changes committed before the request.
+has run the handlers for all changes committed before the request.
 
 A process registers as a listener only after LISTEN, and uses its caches only after registering. A
 process that has not registered yet therefore serves no stale values. A process that loses its

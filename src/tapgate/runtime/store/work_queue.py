@@ -252,7 +252,7 @@ class ResultUpdate:
     async def record(
         self, source: Source, results: Sequence[tuple[Job, Mapping[str, Any]]]
     ) -> None:
-        """Record the results of different jobs."""
+        """Record different jobs' results."""
         if not results:
             return
         ordered = sorted(results, key=lambda result: result[0].id)
