@@ -54,9 +54,9 @@ export class Operations extends Transport {
    * Update a subscriber.
    *
    * Fields that are absent or null keep their values. `kyc_level` selects the limits, which the
-   * account rules define. The requirements of a level are not checked here, so the audit log records
-   * a change of `kyc_level` or `kyc_status` as an override. `language` is the language of messages
-   * to the subscriber; services can set only this field. A closed subscriber cannot be changed.
+   * account rules define. The level's requirements are not checked here, so the audit log records a
+   * change to `kyc_level` or `kyc_status` as an override. `language` is the subscriber's message
+   * language; services can set only this field. A closed subscriber cannot be changed.
    *
    * Setting `restricted` to true invalidates the subscriber's statement links. It also hides the
    * record from API keys, and from admins who have not verified a one-time code sent to the
@@ -200,7 +200,7 @@ export class Operations extends Transport {
    * List the messages sent to a subscriber.
    *
    * Newest first, without the text. Messages from before the phone number was assigned to the
-   * subscriber are not listed, because they may be for a previous owner of the number.
+   * subscriber are not listed, because they may be for the number's previous owner.
    *
    * `status` is `queued`, `sent`, `delivered`, `read` or `failed`. If it is `failed`, `error_code`
    * is the provider's or messenger's error code, or `expired` for a message not sent in time. If
@@ -217,9 +217,9 @@ export class Operations extends Transport {
    * Add a KYC document.
    *
    * The image is decoded, rotated upright and encoded again without metadata. The subscriber's KYC
-   * status becomes `PENDING`. For each subscriber, at most 4 documents of a type can await a KYC
-   * decision, and at most 20 documents are accepted in 24 hours. A request over a limit fails
-   * with 429, and `details.limit` is `undecided_per_type` or `per_day`.
+   * status becomes `PENDING`. For each subscriber, at most 4 documents per type can await a KYC
+   * decision, and at most 20 documents are accepted in 24 hours. A request over a limit fails with
+   * 429, and `details.limit` is `undecided_per_type` or `per_day`.
    *
    * Access: an API key with the scope `subscribers:write`; an admin (compliance_user, support_user, system_admin); an internal service's signature.
    */
@@ -228,7 +228,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * List the KYC documents of a subscriber.
+   * List a subscriber's KYC documents.
    *
    * Newest first, without the images. `status` is `pending` until a KYC decision covers the
    * document, then `rejected` if the decision was a rejection, and `reviewed` otherwise.
@@ -240,7 +240,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Get the image of a KYC document.
+   * Get a KYC document's image.
    *
    * Each access is recorded in the audit log.
    *
@@ -251,10 +251,10 @@ export class Operations extends Transport {
   }
 
   /**
-   * Decide on the KYC documents of a subscriber.
+   * Decide on a subscriber's KYC documents.
    *
    * The decision covers all documents uploaded so far. `approve` sets the KYC level to `kyc_level`,
-   * by default the next level, and the status to `VERIFIED`. The limits of the new level apply
+   * by default the next level, and the status to `VERIFIED`. The new level's limits apply
    * immediately. `reject` requires a `reason`, keeps the level and sets the status to `REJECTED`.
    * `more_needed` keeps the level, and the status is `PENDING` until a later decision.
    *
@@ -274,8 +274,8 @@ export class Operations extends Transport {
   /**
    * List the subscribers who wait for a KYC decision, longest wait first.
    *
-   * Subscribers who were asked for more documents are listed again after they have sent one.
-   * Restricted subscribers are omitted until the admin verifies a one-time code.
+   * Subscribers who must send more documents are listed again after they have sent one. Restricted
+   * subscribers are omitted until the admin verifies a one-time code.
    *
    * Access: an admin (compliance_user, system_admin).
    */
@@ -293,7 +293,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Remove the assignee of a KYC review.
+   * Unassign a KYC review.
    *
    * Access: an admin (compliance_user, system_admin).
    */
@@ -304,13 +304,12 @@ export class Operations extends Transport {
   /**
    * List what happened to a subscriber, newest first.
    *
-   * Transactions and declines, wrong PINs, messages with their delivery status, turns of the chat
-   * with their command and outcome, messages to and from support, KYC documents and decisions,
-   * alerts, and other changes of the subscriber and the newest 10 cards. Texts of messages and
-   * changed values are not included. Alerts require access to the list of alerts, support messages
-   * access to the list of support requests, and the reasons of changes access to the audit log.
-   * Finance users do not see turns of the chat. Messages and turns of the chat are kept for 30 days,
-   * wrong PINs for 366 days.
+   * Transactions and declines, wrong PINs, messages with their delivery status, chat turns with
+   * their command and outcome, messages to and from support, KYC documents and decisions, alerts,
+   * and other changes to the subscriber and the newest 10 cards. Message texts and changed values
+   * are not included. Alerts require access to the alert list, support messages access to the
+   * support request list, and change reasons access to the audit log. Finance users do not see chat
+   * turns. Messages and chat turns are kept for 30 days, wrong PINs for 366 days.
    *
    * Access: an admin with any role.
    */
@@ -406,10 +405,10 @@ export class Operations extends Transport {
   }
 
   /**
-   * Change the PIN of a child card.
+   * Change a child card's PIN.
    *
-   * A wrong old PIN counts as a wrong PIN of the card. Other cards use the PIN of their subscriber,
-   * and so have no PIN to change.
+   * A wrong old PIN counts as a wrong PIN attempt for the card. Other cards use the PIN of their
+   * subscriber, and so have no PIN to change.
    *
    * Access: an admin (support_user, system_admin); an internal service's signature.
    */
@@ -418,7 +417,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Request a reset of a child card's PIN.
+   * Request a child card PIN reset.
    *
    * Sends a 6-digit one-time code to the parent's phone. The code is valid for 5 minutes and 3
    * attempts, only for this card, and replaces its previous code. A phone number receives at most 1
@@ -448,11 +447,11 @@ export class Operations extends Transport {
    *
    * Send the file as the request body, or as `file` in a multipart form. The header is `Serial
    * No.,MAC Address`, optionally followed by `,Expiry Date` and `,Keyset`. A file has at most 10,000
-   * rows. A card with the ID or the name of an active keyset was personalized by a bureau with key
-   * version 1: it has the authenticity `sun`. A name refers to the newest active version.
+   * rows. A card with an active keyset's ID or name was personalized by a bureau with key version 1:
+   * it has the authenticity `sun`. A name refers to the newest active version.
    *
-   * Rows with the serial of an existing card are skipped, and valid rows are stored even if other
-   * rows fail. `row` is the number of the line on which the row begins; the header is line 1.
+   * Rows with an existing card's serial are skipped, and valid rows are stored even if other rows
+   * fail. `row` is the number of the line on which the row begins; the header is line 1.
    *
    * Access: an admin (system_admin).
    */
@@ -468,8 +467,8 @@ export class Operations extends Transport {
    * and one byte of key version as input) and signs its taps. A key that is absent is generated. The
    * keys are sealed and never returned: compare them with another party by `kcv`.
    *
-   * A keyset with the name of an existing one is its next `version`. To rotate keys, create the next
-   * version, personalize the cards again and retire the previous version.
+   * A keyset with the same name as an existing one is its next `version`. To rotate keys, create the
+   * next version, personalize the cards again and retire the previous version.
    *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
@@ -498,10 +497,10 @@ export class Operations extends Transport {
   /**
    * Retire a keyset.
    *
-   * This is permanent. Every process rejects proofs of its cards with 403 `CARD_NOT_GENUINE`,
-   * normally before the response is sent, so its cards cannot pay until they are personalized again.
-   * Send the number of its cards in `cards` to make sure that you know how many stop working: any
-   * other number fails with 422.
+   * This is permanent. Every process rejects its cards' proofs with 403 `CARD_NOT_GENUINE`, normally
+   * before the response is sent, so its cards cannot pay until they are personalized again. Send the
+   * number of its cards in `cards` to make sure that you know how many stop working: any other
+   * number fails with 422.
    *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
@@ -510,11 +509,11 @@ export class Operations extends Transport {
   }
 
   /**
-   * Issue the keys of a card.
+   * Issue a card's keys.
    *
    * The response contains what an encoder writes to the chip: the keys `k0` to `k4`, the URL, and
-   * the offsets of the SDM settings, in bytes from the start of the NDEF file. `k1` is the file read
-   * key, `k2` the meta read key, and the others are the card's own. The MAC input is empty.
+   * the SDM setting offsets, in bytes from the start of the NDEF file. `k1` is the file read key,
+   * `k2` the meta read key, and the others are the card's own. The MAC input is empty.
    *
    * The card works as before until a tap confirms the keys. Until then, the same request returns the
    * same keys again, so that an interrupted encoding can be repeated. A tap must confirm the keys
@@ -528,7 +527,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Confirm the keys of a card by a tap.
+   * Confirm a card's keys by a tap.
    *
    * From then on, the card pays only with a proof, and taps with earlier keys are rejected. The tap
    * is consumed, and the counter starts again with it.
@@ -540,7 +539,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * List the last 100 proofs of a card.
+   * List a card's last 100 proofs.
    *
    * Newest first. `accepted` taps were consumed by a payment, a recorded decline or the confirmation
    * of keys. `used` and `not_genuine` taps were rejected.
@@ -552,7 +551,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Send money to the holder of a card, or to the owner of a phone number.
+   * Send money to a cardholder, or to a phone number's owner.
    *
    * Identify the recipient by either `recipient_card_serial` or `recipient_phone_number`. The money
    * is credited to the wallet that the card spends from. With the default fee rules, the
@@ -585,8 +584,8 @@ export class Operations extends Transport {
    * which the transaction would currently fail because of the subscribers and cards in the request,
    * in the order of the checks. Identify the sender by `sender_id`, by `card_serial` or by both. For
    * types that a subscriber can only receive, this is the receiving subscriber. With
-   * `recipient_card_serial`, the quote of a P2P transfer also covers the recipient. Without a
-   * subscriber, it covers only the fee.
+   * `recipient_card_serial`, a P2P transfer quote also covers the recipient. Without a subscriber,
+   * it covers only the fee.
    *
    * `pin_required` is true if the sender must enter the PIN. For card payments, it depends on the
    * no-PIN limits: it is null without a sender, and without `card_serial` it disregards earlier
@@ -616,7 +615,7 @@ export class Operations extends Transport {
   /**
    * Take a payment by card.
    *
-   * Requires an idempotency key. The PIN is required above the no-PIN limit of the cardholder's KYC
+   * Requires an idempotency key. The PIN is required above the no-PIN limit for the cardholder's KYC
    * level, and when the card's payments without a PIN would exceed five times this limit in a day.
    * If the signing key belongs to a terminal, the payment is made at this terminal, otherwise at
    * `terminal_id`, if given.
@@ -649,7 +648,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Look up a card by its serial, its NFC UID or the proof of a tap, which is not consumed.
+   * Look up a card by its serial, its NFC UID or a tap's proof, which is not consumed.
    *
    * Access: a processor's or terminal's signature.
    */
@@ -669,16 +668,16 @@ export class Operations extends Transport {
   }
 
   /**
-   * Get the outcome of a payment by its idempotency key.
+   * Get a payment's outcome by its idempotency key.
    *
    * A terminal's key finds the terminal's own payments. A processor's key finds the processor's
-   * payments, at a terminal or in an app, and those of its terminals. If several terminals used the
+   * payments, at a terminal or in an app, and its terminals' payments. If several terminals used the
    * same idempotency key, `terminal_id` selects one of them; without it, the response is 409.
    *
-   * The response has the fields of the receipt, or `status: failed` and the error code of the
-   * decline. A payment under review has the outcome of the review once it is decided. 404 means that
-   * no payment is recorded: it was rejected, for example for a wrong PIN, or it has not arrived
-   * (yet). In both cases, the same request can be sent again.
+   * The response has the receipt's fields, or `status: failed` and the decline's error code. A
+   * payment under review has the review's outcome once it is decided. 404 means that no payment is
+   * recorded: it was rejected, for example for a wrong PIN, or it has not arrived (yet). In both
+   * cases, the same request can be sent again.
    *
    * Access: a processor's or terminal's signature.
    */
@@ -707,7 +706,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Look up a card by its serial, its NFC UID or the proof of a tap, from an app.
+   * Look up a card by its serial, its NFC UID or a tap's proof, from an app.
    *
    * Access: a processor's or terminal's signature.
    */
@@ -762,8 +761,8 @@ export class Operations extends Transport {
   /**
    * Suspend a processor.
    *
-   * Every process rejects all keys of the processor and its terminals, normally before the response
-   * is sent.
+   * Every process rejects all keys that belong to the processor and its terminals, normally before
+   * the response is sent.
    *
    * Access: an admin (compliance_user, system_admin).
    */
@@ -790,7 +789,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Get the number and total balance of the processors in a list with the same filters.
+   * Get the processor count and total balance for a list with the same filters.
    *
    * Access: an admin with any role.
    */
@@ -799,7 +798,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Get a processor's sales, fees, refunds and payouts of a period.
+   * Get a processor's sales, fees, refunds and payouts for a period.
    *
    * The period has at most 366 days; by default, it is the last 30 days. A held payment counts from
    * its release. `balance` is the current balance.
@@ -857,8 +856,8 @@ export class Operations extends Transport {
    * Create an additional signing key.
    *
    * The key belongs to the processor, or to the terminal `terminal_id`. Existing keys remain valid
-   * until they are deleted. All keys of a terminal share one set of idempotency keys, as do all keys
-   * of the processor itself. The secret is returned only in this response.
+   * until they are deleted. All of a terminal's keys share one set of idempotency keys, as do all
+   * keys of the processor itself. The secret is returned only in this response.
    *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
@@ -867,7 +866,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * List the signing keys of a processor and its terminals.
+   * List a processor's signing keys, including its terminals' keys.
    *
    * Newest first, without deleted keys. `last_used_at` is accurate to within a few seconds.
    *
@@ -980,7 +979,7 @@ export class Operations extends Transport {
   /**
    * Create an additional signing key for a partner.
    *
-   * Existing keys remain valid until they are deleted. All keys of a partner share one set of
+   * Existing keys remain valid until they are deleted. All of a partner's keys share one set of
    * idempotency keys. The secret is returned only in this response.
    *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
@@ -1011,7 +1010,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Get the number and total balance of the partners in a list with the same filters.
+   * Get the partner count and total balance for a list with the same filters.
    *
    * Access: an admin (system_admin).
    */
@@ -1025,12 +1024,12 @@ export class Operations extends Transport {
    * Provide either `subscriber_id` or `card_serial`. `partner_id` is required unless the partner
    * itself signs the request.
    *
-   * An approval rule for `wallet_transfer` holds requests of admins and API keys, but not those that
-   * the partner signs.
+   * An approval rule for `wallet_transfer` applies to requests by admins and API keys, but not to
+   * requests that the partner signs.
    *
-   * A `partner_reference` identifies one top-up of a partner, whether by API request or by webhook.
-   * Repeating it with the same subscriber and amount returns the original response. With a different
-   * subscriber or amount, the request fails with `DUPLICATE_REFERENCE`.
+   * A `partner_reference` identifies one of a partner's top-ups, whether by API request or by
+   * webhook. Repeating it with the same subscriber and amount returns the original response. With a
+   * different subscriber or amount, the request fails with `DUPLICATE_REFERENCE`.
    *
    * Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin); a partner's signature. An admin with a second factor must have verified it recently.
    */
@@ -1045,7 +1044,7 @@ export class Operations extends Transport {
    * partner's webhook secret, optionally prefixed with `sha256=`. Provide either `card_serial` or
    * `phone_number`.
    *
-   * A `reference` identifies one top-up of the partner. Repeating it with the same subscriber and
+   * A `reference` identifies one of the partner's top-ups. Repeating it with the same subscriber and
    * amount returns the original response and moves no money. With a different subscriber or amount,
    * the request fails with `DUPLICATE_REFERENCE`.
    *
@@ -1152,7 +1151,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Request a reset of an agent's PIN.
+   * Request an agent PIN reset.
    *
    * Sends a 6-digit one-time code to the agent's phone. The code is valid for 5 minutes and 3
    * attempts, and replaces any previous code. A phone number receives at most 1 code per minute and
@@ -1192,7 +1191,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Get the number and total float of the agents in a list with the same filters.
+   * Get the agent count and total float for a list with the same filters.
    *
    * Access: an admin with any role.
    */
@@ -1204,7 +1203,7 @@ export class Operations extends Transport {
    * Get the float of active agents, those who run out first at the beginning.
    *
    * With `parent_agent_id`, only a super-agent and its sub-agents. The average outflow is computed
-   * from the cash-ins and cash-outs of the last 7 days.
+   * from cash-ins and cash-outs in the last 7 days.
    *
    * Access: an admin with any role.
    */
@@ -1348,11 +1347,11 @@ export class Operations extends Transport {
   }
 
   /**
-   * List the ledger entries of a transaction.
+   * List a transaction's ledger entries.
    *
    * Entries are in posting order. Each moves one amount from the debited account to the credited
    * account. A transaction that moved no money has no entries. `balance_after` is available only for
-   * the accounts of the payer and the payee. If a restricted subscriber takes part and the admin has
+   * the payer's and the payee's accounts. If a restricted subscriber takes part and the admin has
    * not verified a one-time code, `masked` is `true`, and names and balances are null, except those
    * of platform accounts.
    *
@@ -1367,8 +1366,8 @@ export class Operations extends Transport {
    *
    * `original` is the payment that a refund belongs to. `refunds` are the first 1,000 refunds of a
    * payment, oldest first, including declined ones. `replays` counts the repeated requests that
-   * received the original response; it is updated about once a second. `terminal_name` is the name
-   * of the terminal of a payment.
+   * received the original response; it is updated about once a second. `terminal_name` is the
+   * payment terminal's name.
    *
    * Access: an admin with any role.
    */
@@ -1391,7 +1390,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Get the totals of a list of transactions with the same filters.
+   * Get transaction list totals with the same filters.
    *
    * With a period of at most 366 days and no filter by user or card, the totals are complete.
    * Otherwise they cover the newest 10,000 transactions, and `is_complete` is false if the list has
@@ -1415,7 +1414,7 @@ export class Operations extends Transport {
   /**
    * Replace all fee rules.
    *
-   * The body has the same format as the response. Each rule is a fee tier. The tiers of a type are
+   * The body has the same format as the response. Each rule is a fee tier. A type's tiers are
    * ordered by `up_to`, which is null in the last tier, and have the same `payer`. The rate of the
    * first tier that covers the amount applies to the entire amount. Refunds, commission payouts and
    * deposits by the platform must not have a fee. For payments to a processor, `payer` must be
@@ -1430,7 +1429,7 @@ export class Operations extends Transport {
   /**
    * Replace the fee rules of one transaction type.
    *
-   * The body contains the fee tiers of this type, in the same format as the response. The rules of
+   * The body contains the fee tiers for this type, in the same format as the response. The rules of
    * all other types are unchanged. Without tiers, the type has no fee. Returns all rules.
    *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
@@ -1476,7 +1475,7 @@ export class Operations extends Transport {
    * with which the transaction would be declined, and the types of the rules that would raise an
    * alert or hold the transaction.
    *
-   * `risk_level` is the highest severity of the violations, or LOW if there are none. `score` is 0
+   * `risk_level` is the highest violation severity, or LOW if there are no violations. `score` is 0
    * if there are none, and otherwise 10 to 29 (LOW), 30 to 59 (MEDIUM), 60 to 84 (HIGH) or 85 to 100
    * (CRITICAL).
    *
@@ -1489,8 +1488,8 @@ export class Operations extends Transport {
   /**
    * Create an alert.
    *
-   * If the subscriber already has an unresolved alert of the same rule that holds no transaction, no
-   * new alert is created. Instead, the existing alert's `occurrences` increases and the response
+   * If the subscriber already has an unresolved alert for the same rule that holds no transaction,
+   * no new alert is created. Instead, the existing alert's `occurrences` increases and the response
    * status is 200. The same applies to an unresolved `SUPPORT_REQUEST` with the same
    * `details.asked_by`.
    *
@@ -1509,8 +1508,8 @@ export class Operations extends Transport {
    * one-time code. The `details` of a masked alert contain only the fields written by a compliance
    * rule, and its `investigation_notes` and `resolution_notes` are null.
    *
-   * `card_serial` selects the unresolved alert about a clone of this card. A masked alert is not
-   * found by it, because it would reveal whose card it is.
+   * `card_serial` selects the unresolved clone alert for this card. A masked alert is not found by
+   * it, because it would reveal whose card it is.
    *
    * Access: an admin (compliance_user, system_admin).
    */
@@ -1537,7 +1536,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Remove the assignee of an alert.
+   * Unassign an alert.
    *
    * Access: an admin (compliance_user, system_admin).
    */
@@ -1629,7 +1628,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Get the limits of a KYC level.
+   * Get a KYC level's limits.
    *
    * The limits cover the wallet balance (`max_balance`) and the amount sent per transaction, per day
    * and per month in the platform's time zone. `requirements` lists the conditions for reaching the
@@ -1646,7 +1645,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Update the limits of a KYC level.
+   * Update a KYC level's limits.
    *
    * Omitted fields keep their value. The daily limit must not exceed the monthly limit. The request
    * waits up to one second for every process to apply the new limits. If `no_pin_limit` is zero,
@@ -1726,7 +1725,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Remove the assignee of a support request.
+   * Unassign a support request.
    *
    * Access: an admin (support_user, system_admin).
    */
@@ -1760,16 +1759,16 @@ export class Operations extends Transport {
   /**
    * Replace the approval rules.
    *
-   * A rule holds an operation of an admin until `approvers` other admins, whose role is one of
+   * With a rule, an admin's operation waits until `approvers` other admins, whose role is one of
    * `roles`, have approved it. `above` limits the rule to requests of more than this amount. The
-   * maker's executed and pending requests of the operation in the last 24 hours are added to the
+   * maker's executed and pending requests for the operation in the last 24 hours are added to the
    * amount. Only operations with an amount can have `above`.
    *
-   * Rules for `agent_fund` and `partner_fund` also hold transfers into accounts of agents and
-   * partners.
+   * Rules for `agent_fund` and `partner_fund` also apply to transfers into agent and partner
+   * accounts.
    *
-   * Once rules exist, a change of the rules is held too. It needs as many approvals as the strictest
-   * rule, from a `system_admin` or an admin with a role that may approve anything.
+   * Once rules exist, changing them requires approval too. It needs as many approvals as the
+   * strictest rule, from a `system_admin` or an admin with a role that may approve anything.
    *
    * For every active admin who may request an operation, enough other people must be able to approve
    * it. Otherwise the rules are rejected with 422, and `details.missing` lists the operations.
@@ -1795,9 +1794,9 @@ export class Operations extends Transport {
   /**
    * Get an approval.
    *
-   * Secrets in `result`, such as a new API key, are returned only once and only to the maker. The
-   * link of an invitation or a password reset is never returned to the maker, but to the approver
-   * who executed the request, in the response of `approve` if the request was executed by then.
+   * Secrets in `result`, such as a new API key, are returned only once and only to the maker. An
+   * invitation or password reset link is never returned to the maker. It is returned to the approver
+   * who executed the request, in the `approve` response if the request was executed by then.
    * `disclosed` is true if `result` has such values.
    *
    * Access: an admin with any role.
@@ -1811,12 +1810,12 @@ export class Operations extends Transport {
    *
    * With the last approval that it needs, the request is executed as its maker, with the approval's
    * ID as idempotency key and all checks repeated. If a check fails, the approval is `failed` with
-   * the code of the error. Admins cannot approve their own requests, and two accounts with the same
-   * email address, ignoring case and the part after a plus sign, are the same person.
+   * the error code. Admins cannot approve their own requests, and two accounts with the same email
+   * address, ignoring case and the part after a plus sign, are the same person.
    *
-   * Two admins of whom one has seen the other's invitation or reset link cannot approve each other's
-   * requests (403) and count once among several approvers, until a third admin has confirmed the
-   * account with `POST /api/v1/admin/users/{id}/confirm`.
+   * If one of two admins has seen the other's invitation or reset link, they cannot approve each
+   * other's requests (403) and count once among several approvers, until a third admin has confirmed
+   * the account with `POST /api/v1/admin/users/{id}/confirm`.
    *
    * If the values are masked, because the request concerns a restricted subscriber, the approval
    * fails with `OTP_REQUIRED` until you have verified a code with
@@ -1852,11 +1851,11 @@ export class Operations extends Transport {
    * `token` is the bearer token for other requests and is valid for `expires_in` seconds. Use
    * `refresh_token` to obtain new tokens.
    *
-   * If a second factor is enrolled, `otp` is required: a code of the authenticator app or a recovery
-   * code. Without it, the login fails with `OTP_REQUIRED`, and `details.methods` lists the enrolled
+   * If a second factor is enrolled, `otp` is required: an authenticator app code or a recovery code.
+   * Without it, the login fails with `OTP_REQUIRED`, and `details.methods` lists the enrolled
    * factors. Each code works once. To use a passkey, call `POST /api/v1/admin/login/passkey`, which
-   * needs no password. If the platform requires a second factor and none is enrolled,
-   * the response has `enroll_only`, and its token can only enroll one.
+   * needs no password. If the platform requires a second factor and none is enrolled, the response
+   * has `enroll_only`, and its token can only enroll one.
    *
    * After five failures for one email from one IP address within 15 minutes, further attempts get
    * 429, even with the correct password. Wrong codes count too, and five of them for one admin from
@@ -1893,8 +1892,8 @@ export class Operations extends Transport {
    * authenticator must have verified the user, so the passkey is two factors, and sensitive actions
    * are allowed for 15 minutes.
    *
-   * Failures count as failed logins of the admin, with the limits of `POST /api/v1/admin/login`. A
-   * passkey whose sign count does not increase may be a copy. It is rejected, and the audit log
+   * Failures count as the admin's failed logins, with the same limits as `POST /api/v1/admin/login`.
+   * A passkey whose sign count does not increase may be a copy. It is rejected, and the audit log
    * records it.
    *
    * Public.
@@ -1974,7 +1973,7 @@ export class Operations extends Transport {
   /**
    * Change an admin's name or role.
    *
-   * A new role ends all sessions of the admin. You cannot change your own role (403). If too few
+   * A new role ends all of the admin's sessions. You cannot change your own role (403). If too few
    * people could then approve requests under an approval rule, the change fails with 422.
    *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
@@ -1986,7 +1985,8 @@ export class Operations extends Transport {
   /**
    * Remove an admin's second factors.
    *
-   * For an admin who has lost them. All sessions of the admin end. You cannot reset your own (403).
+   * For an admin who has lost them. All of the admin's sessions end. You cannot reset your own
+   * (403).
    *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
@@ -1997,7 +1997,7 @@ export class Operations extends Transport {
   /**
    * Reset an admin's password.
    *
-   * The current password stops working and all sessions of the admin end. The response contains a
+   * The current password stops working and all of the admin's sessions end. The response contains a
    * link with which the admin sets a new password. It works once, expires after three days and
    * replaces earlier links. Second factors remain. An admin of single sign-on then has a password
    * instead. You cannot reset your own password (403).
@@ -2041,7 +2041,7 @@ export class Operations extends Transport {
   /**
    * Disable an admin.
    *
-   * The admin can no longer log in. All sessions of the admin end, in every process and normally
+   * The admin can no longer log in. All of the admin's sessions end, in every process and normally
    * before the response is sent. Disabling yourself or the last active `system_admin` fails with
    * 403. If too few people could then approve requests under an approval rule, it fails with 422,
    * and `details.missing` lists the operations.
@@ -2081,8 +2081,8 @@ export class Operations extends Transport {
   /**
    * Start a login with the identity provider.
    *
-   * Open `authorization_url` in the browser of the admin and keep `login_token` there: the login can
-   * only be completed with it, within 10 minutes. The provider redirects to the console. Without
+   * Open `authorization_url` in the admin's browser and keep `login_token` there: the login can only
+   * be completed with it, within 10 minutes. The provider redirects to the console. Without
    * `TAPGATE_OIDC_ISSUER`, the response is 404. If the provider is not available, it is 503.
    *
    * Public.
@@ -2139,9 +2139,9 @@ export class Operations extends Transport {
   /**
    * Get the URL that ends the session at the identity provider.
    *
-   * `logout_url` is null if this session was not started with single sign-on, or if the provider
-   * has no such page. It contains the ID token of the session (`id_token_hint`), so that the
-   * provider need not ask which session to end. Get it, log out, then open it in the browser.
+   * `logout_url` is null if this session was not started with single sign-on, or if the provider has
+   * no such page. It contains the session's ID token (`id_token_hint`), so that the provider need
+   * not ask which session to end. Get it, log out, then open it in the browser.
    *
    * Access: an admin with any role.
    */
@@ -2170,7 +2170,7 @@ export class Operations extends Transport {
   /**
    * Remove the authenticator app.
    *
-   * Requires a code of the app or a recovery code. If no passkey remains, the recovery codes are
+   * Requires a code from the app or a recovery code. If no passkey remains, the recovery codes are
    * deleted too. Where a second factor is required, the last one cannot be removed (403).
    *
    * Access: an admin with any role.
@@ -2224,7 +2224,7 @@ export class Operations extends Transport {
    * Change your password.
    *
    * All your other sessions end. A wrong `current_password` fails with 422 and counts as a failed
-   * login. The rules for the new password are those of `POST /api/v1/admin/users`.
+   * login. The same password rules apply as in `POST /api/v1/admin/users`.
    *
    * Access: an admin with any role. An admin with a second factor must have verified it recently.
    */
@@ -2256,9 +2256,8 @@ export class Operations extends Transport {
   /**
    * List your sessions.
    *
-   * Newest first. `current` marks the session of this request, `console` a session of the console,
-   * `sso` a session that was started with single sign-on. `last_seen_at` is accurate to within a
-   * minute.
+   * Newest first. `current` marks this request's session, `console` a console session, `sso` a
+   * session that was started with single sign-on. `last_seen_at` is accurate to within a minute.
    *
    * Access: an admin with any role.
    */
@@ -2413,9 +2412,9 @@ export class Operations extends Transport {
   /**
    * List logged requests.
    *
-   * Requests with an API key or a signing key of a processor, terminal or partner, newest first.
-   * `result` is `failed` for statuses of 400 and above. `endpoint` is a path template, such as
-   * `/api/v1/cards/{serial}`. `from` and `to` are inclusive, and dates are in the platform's time
+   * Requests with an API key or with a processor's, terminal's or partner's signing key, newest
+   * first. `result` is `failed` for statuses of 400 and above. `endpoint` is a path template, such
+   * as `/api/v1/cards/{serial}`. `from` and `to` are inclusive, and dates are in the platform's time
    * zone.
    *
    * Requests are listed about a second after their response, for `TAPGATE_REQUEST_LOG_DAYS` days.
@@ -2430,8 +2429,8 @@ export class Operations extends Transport {
   /**
    * Get a logged request.
    *
-   * Includes the query and, if `TAPGATE_REQUEST_LOG_BODIES` is on, the JSON bodies of the request
-   * and the response. Secrets, personal data and free texts are replaced by `***`.
+   * Includes the query and, if `TAPGATE_REQUEST_LOG_BODIES` is on, the JSON request and response
+   * bodies. Secrets, personal data and free texts are replaced by `***`.
    *
    * Access: an admin (system_admin).
    */
@@ -2632,10 +2631,10 @@ export class Operations extends Transport {
   }
 
   /**
-   * Report turns of the chat.
+   * Report chat turns.
    *
-   * The messenger reports each turn of a person whose phone number it knows. A turn has no text,
-   * amount or recipient. Turns of numbers without a subscriber are skipped, and a turn that is
+   * The messenger reports each turn by a person whose phone number it knows. A turn has no text,
+   * amount or recipient. Turns from numbers without a subscriber are skipped, and a turn that is
    * reported again is stored once. `stored` is the number of turns that were stored.
    *
    * Access: an internal service's signature.
@@ -2649,13 +2648,13 @@ export class Operations extends Transport {
    *
    * Transaction counts and volumes are grouped by hour for the last 24 hours, or by day in the
    * platform's time zone for the last 7 or 30 days. The last bucket is still in progress. The counts
-   * and volumes are exact at the time of the request. `flows` groups them by payments, money in,
-   * money out, refunds and internal moves. `previous` covers the period of the same length before,
-   * up to the same time, rounded down to 15 minutes.
+   * and volumes are exact at request time. `flows` groups them by payments, money in, money out,
+   * refunds and internal moves. `previous` covers the preceding period with the same length, up to
+   * the same time, rounded down to 15 minutes.
    *
    * `standing` contains counts and balances as of `as_of`, usually a few seconds ago. `alerts`
    * counts open alerts by severity, and alerts under investigation. `alerts` is null if the caller
-   * may not list alerts. `engine` contains this node's latencies of ledger batches and of requests
+   * may not list alerts. `engine` contains this node's latencies for ledger batches and for requests
    * that move money.
    *
    * Access: an admin with any role.
@@ -2668,8 +2667,8 @@ export class Operations extends Transport {
    * Verify the ledger.
    *
    * Runs the ledger checks of `tapgate verify` and records the result. Transactions and entries that
-   * were verified before are not read again; `tapgate verify --all` reads everything. The first
-   * verification of millions of transactions takes minutes. Transactions continue during that time.
+   * were verified before are not read again; `tapgate verify --all` reads everything. With millions
+   * of transactions, the first verification takes minutes. Transactions continue during that time.
    * Only one verification runs at a time; concurrent requests get 429.
    *
    * If a check fails, the response is still 200, with `holds` false. For each claim, the response
@@ -2771,12 +2770,12 @@ export class Operations extends Transport {
    *
    * - an ID, or a card's serial or UID in any notation
    * - a phone number, complete or its beginning, international or local to `TAPGATE_COUNTRY`
-   * - a transaction's approval code, `request_id`, or the reference of a processor or partner
-   * - the beginning of a first or last name of a subscriber, or parts of the name of a subscriber,
+   * - a transaction's approval code, `request_id`, or a processor's or partner's reference
+   * - the beginning of a subscriber's first or last name, or parts of the name of a subscriber,
    *   processor, agent, partner or admin
    *
-   * Results that match exactly (an ID, phone number, code or reference) are first. A kind of record
-   * is found only by callers of its own endpoint, and restricted subscribers are hidden as in the
+   * Results that match exactly (an ID, phone number, code or reference) are first. A record kind is
+   * found only by callers that may use its endpoint, and restricted subscribers are hidden as in the
    * lists; by its ID, a restricted subscriber is found without personal data. Accounts and keys are
    * found if `types` names them or `q` is their ID: API keys by name, signing keys by the name of
    * their processor or partner. Finance users, who fund partners, find them if `types` names them.
@@ -2789,7 +2788,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * List the nodes that use the database, and the state of its replication.
+   * List the nodes that use the database, and its replication state.
    *
    * A node that stops is removed immediately. A node that dies is offline after 30 seconds and is
    * removed after an hour.
@@ -2801,7 +2800,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Get the settings of the node that responds.
+   * Get the responding node's settings.
    *
    * The values of secrets are never included; `is_set` says whether there is one. URLs have no
    * credentials.
@@ -2867,13 +2866,13 @@ export class Operations extends Transport {
   }
 
   /**
-   * Export the journal of a day or period.
+   * Export the journal for a day or period.
    *
    * Set either `day`, or `from` and `to`, which include at most 31 days. The journal contains every
-   * ledger entry of the transactions that completed in this time, in the platform's time zone,
-   * ordered by transaction ID and position. In `json` and `csv`, each entry has two rows: the debit
-   * and the credit. `hledger` and `beancount` are text files for these programs, with one account
-   * per GL code.
+   * ledger entry for transactions that completed in this time, in the platform's time zone, ordered
+   * by transaction ID and position. In `json` and `csv`, each entry has two rows: the debit and the
+   * credit. `hledger` and `beancount` are text files for these programs, with one account per GL
+   * code.
    *
    * `reference` is the payment's `transaction_ref`, or else the `request_id` or the partner's
    * reference. In `hledger`, it is a tag with percent-encoded punctuation. Descriptions contain no
@@ -2881,7 +2880,7 @@ export class Operations extends Transport {
    *
    * A file has at most `limit` transactions, 20,000 by default. If there are more, `next_cursor`,
    * also in the `X-Next-Cursor` header, is the `cursor` for the next file. A later file continues
-   * the journal. The journal of the current day grows until the day ends.
+   * the journal. The current day's journal grows until the day ends.
    *
    * Access: an admin (finance_user, system_admin).
    */

@@ -83,7 +83,7 @@ def to_balance(agent: Agent) -> AgentBalance:
 
 
 def decode_parent_id(registration: AgentRegistration) -> int | None:
-    """Return the id of the parent agent, or None if the registration has none.
+    """Return the parent agent's id, or None if the registration has none.
 
     A parent is rejected for a super-agent.
     """

@@ -1,4 +1,4 @@
-"""Operations on the PINs of agents."""
+"""Agent PIN operations."""
 
 from tapgate.auth.actors import Actor
 from tapgate.business.agents import queries

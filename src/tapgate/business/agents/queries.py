@@ -36,14 +36,14 @@ TABLE = OwnerTable(
 )
 get, lock = TABLE.get, TABLE.lock
 
-#: Condition of an agent with account `a` who may soon be unable to accept cash-ins.
+#: SQL condition for an agent with account `a` who may soon be unable to accept cash-ins.
 HAS_LOW_FLOAT = "a.status = 'active' AND a.balance < {}"
 
 _UNIQUE_VIOLATION_CODES = {"agents_phone_number_key": Code.DUPLICATE_PHONE}
 
 
 async def load_records(services: Services, agent_ids: Collection[int]) -> dict[int, AgentRecord]:
-    """Return the API records of agents by id, for event data."""
+    """Return agent API records by id, for event data."""
     agents = await TABLE.get_many(services.database, list(agent_ids))
     return {agent.id: to_record(agent) for agent in agents}
 
@@ -82,7 +82,7 @@ async def get_phone_number_owned_since(database: Database, agent_id: int) -> dat
 
 
 async def add(tx: Transaction, agent: Agent) -> None:
-    """Insert an agent. Both of its accounts must already be open."""
+    """Insert an agent. Both accounts must already be open."""
     with map_conflicts(_UNIQUE_VIOLATION_CODES):
         await insert_row(tx, "agents", agent, _COLUMNS)
 

@@ -212,7 +212,7 @@ async def change_agent_pin(
 async def request_agent_pin_reset(
     request: RequestContext, tx: Transaction, id: AgentId
 ) -> SuccessResponse:
-    """Request a reset of an agent's PIN.
+    """Request an agent PIN reset.
 
     Sends a 6-digit one-time code to the agent's phone. The code is valid for 5 minutes and 3
     attempts, and replaces any previous code. A phone number receives at most 1 code per minute and

@@ -1,6 +1,6 @@
 """The check that enough people can approve every request that the rules hold.
 
-Otherwise an operation, and the change of the rules, would wait for an approval nobody can give.
+Otherwise an operation, or a change to the rules, would wait for an approval that no admin can give.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -23,7 +23,7 @@ async def load_approver_counts(
 ) -> list[ApproverCount]:
     """Return how many people could approve under each rule, by default the rules in force.
 
-    `without` is the ID of an admin to leave out, as if the admin were disabled.
+    `without` is an admin's ID to leave out, as if the admin were disabled.
     """
     if rules is None:
         rules = await queries.list_rules_in_force(reader)

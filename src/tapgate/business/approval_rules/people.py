@@ -36,7 +36,7 @@ class PersonGroups:
             self._parents[self.get(one)] = self.get(other)
 
     def get(self, person: str) -> str:
-        """Return the person who stands for the group."""
+        """Return the person who represents the group."""
         while person in self._parents and self._parents[person] != person:
             person = self._parents[person]
         return person
@@ -45,8 +45,8 @@ class PersonGroups:
 class ApproverCount(msgspec.Struct, frozen=True, kw_only=True):
     """How many people could approve a request under a rule.
 
-    `available` counts the approvers of the maker who has the fewest of them. `maker` is None if no
-    active admin may make such a request; `available` then counts all approvers.
+    `available` counts the approvers available to the maker who has the fewest. `maker` is None if
+    no active admin may make such a request; `available` then counts all approvers.
     """
 
     rule: Rule
@@ -95,7 +95,7 @@ def _count(
 
 
 def _build_rule_change_rule(rules: Sequence[Rule]) -> list[Rule]:
-    """Return the rule that guards changes of the rules, once there are any."""
+    """Return the rule that guards rule changes, once rules exist."""
     if not rules:
         return []
     requirement = build_rule_change_requirement(rules)

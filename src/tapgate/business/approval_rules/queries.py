@@ -51,7 +51,7 @@ async def delete_suspension(tx: Transaction) -> None:
 
 
 async def lock(tx: Transaction) -> None:
-    """Serialize changes of the rules and of the people who can satisfy them."""
+    """Serialize changes to the rules and to the people who can satisfy them."""
     await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended('approval rules', 0))")
 
 

@@ -1,9 +1,9 @@
 """Execution of approved requests, exactly once.
 
-The endpoint's handler is called with the stored arguments, as the maker. Access, validation
-and the operation's own checks are repeated. The approval becomes `executed` in the database
-transaction of the effect: the handler's `tx`, or the ledger's own for a money request. If the
-process is killed before, a worker executes the request later.
+The endpoint's handler is called with the stored arguments, as the maker. Access, validation and the
+operation's own checks are repeated. The approval becomes `executed` in the same database
+transaction as the effect: the handler's `tx`, or the ledger's for a money request. If the process
+is killed before, a worker executes the request later.
 """
 
 from functools import partial
@@ -36,7 +36,7 @@ _POLL_SECONDS: Final = 5.0
 
 
 async def execute(services: Services, approval_id: int) -> None:
-    """Execute an approved request, or store the code of the check that failed.
+    """Execute an approved request, or store the error code if a check fails.
 
     After an unexpected error, or while a dependency is unavailable, the request stays approved and
     a worker retries it.
@@ -114,7 +114,7 @@ async def _require_valid_approvals(services: Services, approval: Approval) -> in
         )
     if approval.executed_by is not None:
         return approval.executed_by
-    # Approved by a process of the previous release.
+    # Approved by a process that ran the previous release.
     return [item.admin_id for item in decisions if item.decision == ApprovalVerdict.APPROVE][-1]
 
 
@@ -175,7 +175,7 @@ def _require_unchanged(approval: Approval, proposal: Proposal | None, body: Any)
     otherwise revert later changes.
     """
     if proposal is None:
-        return  # it changes nothing any more
+        return  # it no longer changes anything
     fields = {**model.get_stored_fields(body), **proposal.implied}
     changes = model.build_changes(fields, proposal.before)
     if msgspec.json.decode(msgspec.json.encode(changes)) != approval.changes:

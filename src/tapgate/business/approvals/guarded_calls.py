@@ -73,7 +73,7 @@ async def _decide(
     arguments: Mapping[str, Any],
     proposal: Proposal,
 ) -> _Held | _Allowed:
-    """Count or hold the request, with the sums of its maker locked."""
+    """Count the request or require approval, with the maker's sums locked."""
     maker = await queries.lock_maker(tx, request.principal)
     key = build_idempotency_key(request, arguments["body"]) if endpoint.moves_money else None
     if key is not None:
@@ -124,12 +124,12 @@ async def _decide(
 
 
 def _scope_key(key: ScopedIdempotencyKey) -> str:
-    """Return the key with its scope: each account and API key of a person has keys of its own."""
+    """Return the key with its scope: a person's account and each API key have separate keys."""
     return f"{key.scope}/{key.request_id}"
 
 
 def _get_stored_key(request: RequestContext, key: ScopedIdempotencyKey) -> str:
-    """Return the key of an approval. It is unique per maker, whose API keys have their own keys."""
+    """Return an approval's key. It is unique per maker, whose API keys have their own keys."""
     is_admin = request.principal.kind == "admin"
     return key.request_id if is_admin else _scope_key(key)
 

@@ -28,22 +28,22 @@ from tapgate_client.schemas.approvals import (
 
 #: Period over which the amounts of a maker's requests are added.
 SUM_PERIOD: Final = timedelta(hours=24)
-#: Fields of requests that are never stored.
+#: Request fields that are never stored.
 NEVER_STORED_FIELDS: Final = frozenset({"pin", "agent_pin", "new_pin", "password", "otp"})
 #: Longest text that approvers see. Longer ones are files in data URIs.
 _MAX_SHOWN_LENGTH: Final = 4096
 #: Fields that approvers do not need to see.
 _UNSHOWN_FIELDS: Final = frozenset({"request_id", "currency"})
-#: Fields of results with links, besides those whose name indicates a secret.
+#: Result fields with links, in addition to fields whose name indicates a secret.
 _LINK_FIELDS: Final = frozenset({"invitation", "url"})
-#: Fields of requests that can name a subscriber, and what they name.
+#: Request fields that can identify a subscriber, and the identifier they contain.
 _SUBJECT_KINDS: Final = {
     "subscriber_id": "subscriber",
     "card_serial": "card",
     "from_account_id": "account",
     "to_account_id": "account",
 }
-#: What a request changes, by the prefix of the record's ID.
+#: What a request changes, by record ID prefix.
 _RESOURCE_KINDS: Final = {
     ids.SUBSCRIBER: "subscriber",
     ids.TRANSACTION: "transaction",
@@ -52,7 +52,7 @@ _RESOURCE_KINDS: Final = {
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """Decision of an admin, with the admin's current role and status."""
+    """Admin's decision, with the admin's current role and status."""
 
     admin_id: int
     admin_name: str
@@ -167,13 +167,13 @@ def to_rule_record(rule: Rule, currency: str) -> ApprovalRule:
 
 
 def select_rule(rules: Sequence[Rule], total: int | None) -> Rule | None:
-    """Return the strictest rule of an operation that holds a request, or None."""
+    """Return the operation's strictest rule that requires approval for a request, or None."""
     holding = [rule for rule in rules if rule.holds(total)]
     return max(holding, key=lambda rule: (rule.approvers, rule.above or 0), default=None)
 
 
 def get_stored_fields(body: Any) -> dict[str, Any]:
-    """Return the fields of a body that are stored: no PINs, passwords and idempotency key."""
+    """Return the body fields to store: no PINs, passwords or idempotency key."""
     fields: dict[str, Any] = {} if body is None else msgspec.to_builtins(body)
     for name in NEVER_STORED_FIELDS | {"request_id"}:
         fields.pop(name, None)
@@ -269,7 +269,7 @@ def _to_decision_record(decision: Decision) -> ApprovalDecision:
 
 
 def list_subjects(approval: Approval) -> list[Subject]:
-    """Return whom the changes and the result may disclose: a receipt contains balances."""
+    """Return the subscribers whose data the changes or result contain: a receipt has balances."""
     subjects = [
         Subject(kind, approval.changes[name][1])
         for name, kind in _SUBJECT_KINDS.items()
@@ -280,5 +280,5 @@ def list_subjects(approval: Approval) -> list[Subject]:
 
 
 def get_phone_owner(approval: Approval) -> str | None:
-    """Return the public ID of the subscriber or agent whose phone number changes, or None."""
+    """Return the subscriber's or agent's public ID if its phone number changes, or None."""
     return approval.resource_id if "phone_number" in approval.changes else None

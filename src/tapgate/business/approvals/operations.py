@@ -66,8 +66,8 @@ async def replace_rules(
     """Replace all rules. Once rules exist, a change requires an approval.
 
     `makers` are the roles that may request each operation. Active admins must be able to satisfy
-    the new rules. Pending requests then need the approvals of the new rules, but not fewer than
-    before.
+    the new rules. Pending requests then need the approvals that the new rules require, but not
+    fewer than before.
     """
     await lock(tx)
     before = [model.to_rule_record(rule, currency) for rule in await list_rules(tx)]
@@ -90,11 +90,11 @@ async def find_requirement(
     *,
     new_amount: int | None,
 ) -> Requirement | None:
-    """Return the strictest requirement of the rules that hold a request, or None.
+    """Return the strictest approval requirement that applies to a request, or None.
 
-    `new_amount` is added to the sums of the person. It is None for a request without an amount. If
-    such a request makes several changes that need approvals of different roles, none of these roles
-    may approve all changes: raise 422.
+    `new_amount` is added to the person's sums. It is None for a request without an amount. If such
+    a request makes several changes that need approvals of different roles, none of these roles may
+    approve all changes: raise 422.
     """
     found = await _list_requirements(tx, rules, person, operations, new_amount=new_amount)
     if new_amount is None and len({frozenset(each.roles) for each in found}) > 1:
@@ -221,7 +221,7 @@ async def resume(tx: Transaction, actor: Actor, makers: RolesByOperation) -> Non
 async def record_creation(
     tx: Transaction, actor: Actor, approval: Approval, *, currency: str
 ) -> None:
-    """Write the audit entry and the event of a new approval."""
+    """Write the audit entry and the event for a new approval."""
     record = await _publish(tx, "approval.created", approval, [], currency=currency)
     changes = {
         name: (None, value)
@@ -234,7 +234,7 @@ async def record_creation(
 async def approve(tx: Transaction, actor: Actor, approval_id: int) -> bool:
     """Approve a request, and return whether it can be executed now.
 
-    Approvals of admins who have been disabled or lost their role since do not count. They count
+    Approvals by admins who have since been disabled or lost their role do not count. They count
     again when the admin is enabled, so a repeated approval can be the last one that was missing.
     """
     approval = await _lock_pending(tx, actor, approval_id)

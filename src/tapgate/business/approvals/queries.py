@@ -1,4 +1,4 @@
-"""SQL queries for approvals and the sums of requests."""
+"""SQL queries for approvals and request sums."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -54,7 +54,7 @@ async def replace_rules(tx: Transaction, rules: Sequence[Rule]) -> None:
 
 
 async def lock_maker(tx: Transaction, principal: Principal) -> Maker:
-    """Return the maker of a request, and lock the person's sums.
+    """Return a request's maker, and lock the person's sums.
 
     An API key acts for the admin who received its current secret: who created it, or rotated it
     last.
@@ -81,7 +81,7 @@ async def lock_maker(tx: Transaction, principal: Principal) -> Maker:
 
 
 async def sum_amounts(tx: Transaction, person: str, operation: str) -> int:
-    """Return the sum of a person's executed and pending requests of the last 24 hours.
+    """Return the sum of a person's executed and pending requests in the last 24 hours.
 
     Requests that wait for approval or execution count regardless of their age.
     """
@@ -275,7 +275,7 @@ async def take_sealed_result(tx: Transaction, approval_id: int) -> bytes | None:
 
 
 async def save_receipt(database: Database, approval_id: int, receipt: dict[str, Any]) -> None:
-    """Complete the result of an executed money request."""
+    """Complete an executed money request's result."""
     await database.execute(
         "UPDATE approvals SET result = $2 WHERE id = $1 AND status = 'executed'",
         approval_id,

@@ -1,4 +1,4 @@
-"""Records of approvals for admins, without personal data that is hidden from them."""
+"""Approval records for admins, without personal data that is hidden from them."""
 
 from collections.abc import Sequence
 from itertools import chain

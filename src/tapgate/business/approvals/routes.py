@@ -82,16 +82,16 @@ async def replace_approval_rules(
 ) -> ApprovalRulesRecord:
     """Replace the approval rules.
 
-    A rule holds an operation of an admin until `approvers` other admins, whose role is one of
+    With a rule, an admin's operation waits until `approvers` other admins, whose role is one of
     `roles`, have approved it. `above` limits the rule to requests of more than this amount. The
-    maker's executed and pending requests of the operation in the last 24 hours are added to the
+    maker's executed and pending requests for the operation in the last 24 hours are added to the
     amount. Only operations with an amount can have `above`.
 
-    Rules for `agent_fund` and `partner_fund` also hold transfers into accounts of agents and
-    partners.
+    Rules for `agent_fund` and `partner_fund` also apply to transfers into agent and partner
+    accounts.
 
-    Once rules exist, a change of the rules is held too. It needs as many approvals as the strictest
-    rule, from a `system_admin` or an admin with a role that may approve anything.
+    Once rules exist, changing them requires approval too. It needs as many approvals as the
+    strictest rule, from a `system_admin` or an admin with a role that may approve anything.
 
     For every active admin who may request an operation, enough other people must be able to approve
     it. Otherwise the rules are rejected with 422, and `details.missing` lists the operations.
@@ -135,9 +135,9 @@ async def list_approvals(request: RequestContext, query: ApprovalFilters) -> Pag
 async def get_approval(request: RequestContext, id: ApprovalId) -> ApprovalRecord:
     """Get an approval.
 
-    Secrets in `result`, such as a new API key, are returned only once and only to the maker. The
-    link of an invitation or a password reset is never returned to the maker, but to the approver
-    who executed the request, in the response of `approve` if the request was executed by then.
+    Secrets in `result`, such as a new API key, are returned only once and only to the maker. An
+    invitation or password reset link is never returned to the maker. It is returned to the approver
+    who executed the request, in the `approve` response if the request was executed by then.
     `disclosed` is true if `result` has such values.
     """
     approval = await queries.get(request.services.database, id)
@@ -156,12 +156,12 @@ async def approve_request(request: RequestContext, id: ApprovalId) -> ApprovalRe
 
     With the last approval that it needs, the request is executed as its maker, with the approval's
     ID as idempotency key and all checks repeated. If a check fails, the approval is `failed` with
-    the code of the error. Admins cannot approve their own requests, and two accounts with the same
-    email address, ignoring case and the part after a plus sign, are the same person.
+    the error code. Admins cannot approve their own requests, and two accounts with the same email
+    address, ignoring case and the part after a plus sign, are the same person.
 
-    Two admins of whom one has seen the other's invitation or reset link cannot approve each other's
-    requests (403) and count once among several approvers, until a third admin has confirmed the
-    account with `POST /api/v1/admin/users/{id}/confirm`.
+    If one of two admins has seen the other's invitation or reset link, they cannot approve each
+    other's requests (403) and count once among several approvers, until a third admin has confirmed
+    the account with `POST /api/v1/admin/users/{id}/confirm`.
 
     If the values are masked, because the request concerns a restricted subscriber, the approval
     fails with `OTP_REQUIRED` until you have verified a code with

@@ -30,7 +30,7 @@ class StoredCall(msgspec.Struct, frozen=True, kw_only=True):
     api_key_id: int | None = None
 
     def render_path(self, endpoint: Endpoint) -> str:
-        """Return the path of a request with the same arguments."""
+        """Return the request path with the same arguments."""
         return endpoint.path.format_map(self.arguments)
 
 
@@ -89,7 +89,7 @@ def _build_no_endpoint_error() -> ApiError:
 def decode_arguments(
     request: GuardedRequest, endpoint: Endpoint, stored: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the handler's arguments, validated like those of a new request."""
+    """Return the handler's arguments, validated as for a new request."""
     arguments = dict(stored)
     decode_body = build_body_decoder(endpoint, request.services.settings.currency)
     if decode_body is not None:

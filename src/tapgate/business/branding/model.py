@@ -12,7 +12,7 @@ from tapgate_client.schemas.branding import BrandingRecord
 DEFAULT_COLOR: Final = "#0f766e"
 
 _BLACK: Final = "#000000"
-#: Surface of the dark theme, as in `palette.css`.
+#: Dark theme surface, as in `palette.css`.
 _DARK_SURFACE: Final = "#14181e"
 _MIN_DARK_CONTRAST: Final = 7.0
 _STEPS: Final = 20

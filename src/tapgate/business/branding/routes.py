@@ -1,4 +1,4 @@
-"""Endpoints of the branding."""
+"""Branding endpoints."""
 
 from functools import partial
 from hashlib import sha256

@@ -1,1 +1,1 @@
-"""Work queues of admins: what waits for a decision or needs attention."""
+"""Admin work queues: items that wait for a decision or need attention."""

@@ -1,4 +1,4 @@
-"""Cached counts of the work queues. Every page of the console shows them."""
+"""Cached work queue counts. Every page of the console shows them."""
 
 from datetime import datetime
 from typing import Final, NamedTuple

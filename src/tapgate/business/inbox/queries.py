@@ -1,7 +1,7 @@
 """SQL queries that count what waits in the work queues.
 
-Each count reads at most 100 rows of an index, except the count of agents with a low
-float, which reads all agents.
+Each count reads at most 100 rows of an index, except the low-float agent count, which reads all
+agents.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Endpoint of the work queues."""
+"""Work queue endpoint."""
 
 from collections.abc import Mapping
 from typing import Final

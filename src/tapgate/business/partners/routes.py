@@ -265,7 +265,7 @@ async def create_partner_key(
 ) -> SigningKeyCreated:
     """Create an additional signing key for a partner.
 
-    Existing keys remain valid until they are deleted. All keys of a partner share one set of
+    Existing keys remain valid until they are deleted. All of a partner's keys share one set of
     idempotency keys. The secret is returned only in this response.
     """
     await queries.TABLE.require_exists(tx, id)

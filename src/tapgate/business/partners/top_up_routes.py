@@ -55,7 +55,7 @@ def _require_partner(request: RequestContext, body: FundFromPartner) -> None:
 
 
 async def _describe_top_up(request: GuardedRequest, body: FundFromPartner) -> Proposal:
-    """Describe a top-up that an admin or an API key requests in the place of the partner."""
+    """Describe a top-up that an admin or an API key requests on the partner's behalf."""
     name, partner_id = body.partner_id, decode_id(ids.PARTNER, body.partner_id)
     # The ledger rejects an unknown partner, and before that an idempotency key that was used.
     with contextlib.suppress(ApiError):
@@ -85,12 +85,12 @@ async def fund_from_partner(request: GuardedRequest, body: FundFromPartner) -> R
     Provide either `subscriber_id` or `card_serial`. `partner_id` is required unless the partner
     itself signs the request.
 
-    An approval rule for `wallet_transfer` holds requests of admins and API keys, but not those that
-    the partner signs.
+    An approval rule for `wallet_transfer` applies to requests by admins and API keys, but not to
+    requests that the partner signs.
 
-    A `partner_reference` identifies one top-up of a partner, whether by API request or by webhook.
-    Repeating it with the same subscriber and amount returns the original response. With a different
-    subscriber or amount, the request fails with `DUPLICATE_REFERENCE`.
+    A `partner_reference` identifies one of a partner's top-ups, whether by API request or by
+    webhook. Repeating it with the same subscriber and amount returns the original response. With a
+    different subscriber or amount, the request fails with `DUPLICATE_REFERENCE`.
     """
     idempotency_key = build_idempotency_key(request, body)
     partner_id = _get_paying_partner_id(request, body)
@@ -124,7 +124,7 @@ async def receive_partner_webhook(
     partner's webhook secret, optionally prefixed with `sha256=`. Provide either `card_serial` or
     `phone_number`.
 
-    A `reference` identifies one top-up of the partner. Repeating it with the same subscriber and
+    A `reference` identifies one of the partner's top-ups. Repeating it with the same subscriber and
     amount returns the original response and moves no money. With a different subscriber or amount,
     the request fails with `DUPLICATE_REFERENCE`.
     """

@@ -1,4 +1,4 @@
-"""Verification, change and reset of the PINs of subscribers, child cards and agents."""
+"""PIN verification, change and reset for subscribers, child cards and agents."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -22,7 +22,7 @@ from tapgate_client.schemas.audit import AuditResult
 
 Key = TypeVar("Key")
 
-#: After a change of the phone number, its owner's PIN cannot be reset for this long.
+#: After a phone number change, the owner's PIN cannot be reset for this long.
 PHONE_CHANGE_PERIOD: Final = timedelta(hours=24)
 
 #: The audit log records that a PIN was changed, but not the PIN.
@@ -30,7 +30,7 @@ _MASKED_CHANGES = {"pin": (MASK, MASK)}
 
 
 class PinOwner(NamedTuple):
-    """Owner of a PIN, as the audit log refers to it.
+    """PIN owner, as the audit log refers to it.
 
     `phone_number` receives the code for a reset. For a child card, it is the parent's.
     """
@@ -65,9 +65,9 @@ async def require_correct_pin(
     *,
     pin_verifier: PinVerifier,
 ) -> None:
-    """Check the PIN of an owner that the caller has locked.
+    """Check the PIN for an owner that the caller has locked.
 
-    A failure is recorded in the audit log, and raised after the commit of the failure count.
+    A failure is recorded in the audit log, and raised after the failure count is committed.
     """
     credential = None if actor.principal is None else actor.principal.pin_credential
     if credential is None:
@@ -83,8 +83,8 @@ async def require_correct_pin(
 class PinOperations(Generic[Key]):
     """Operations on the PINs of one type of resource.
 
-    `get_owner` and `lock_owner` take the key of a resource, and reject a resource that the actor
-    may not change. `lock_owner` also locks the account that the PIN protects.
+    `get_owner` and `lock_owner` take a resource key, and reject a resource that the actor may not
+    change. `lock_owner` also locks the account that the PIN protects.
     """
 
     def __init__(

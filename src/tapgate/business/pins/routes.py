@@ -1,4 +1,4 @@
-"""Handlers of the endpoints that change and reset PINs, for subscribers, child cards and agents."""
+"""Endpoint handlers that change and reset PINs for subscribers, child cards and agents."""
 
 from typing import TypeVar
 

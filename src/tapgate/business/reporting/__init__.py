@@ -1,1 +1,1 @@
-"""Platform overview: rollups, a snapshot of accounts and cards, and ledger verifications."""
+"""Platform overview: rollups, an account and card snapshot, and ledger verifications."""

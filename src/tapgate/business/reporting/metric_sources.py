@@ -1,4 +1,4 @@
-"""Metrics of a gateway process besides those of its requests."""
+"""Gateway process metrics other than request metrics."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -38,7 +38,7 @@ async def open_metrics(
     database: Database,
     queue_database: Database,
 ) -> AsyncIterator[list[MetricSource]]:
-    """Open the metrics of a process, and record the batches of its ledger."""
+    """Open a process's metrics, and record its ledger batches."""
     pools = {"requests": database.pool, "queue": queue_database.pool, "ledger": ledger.pool}
     process_metrics = ProcessMetrics(
         settings, NodeRole.GATEWAY, pools, throttle, lambda: ledger.queue_length

@@ -1,4 +1,4 @@
-"""Endpoints of the money views."""
+"""Money view endpoints."""
 
 import msgspec
 
@@ -49,7 +49,7 @@ agent_endpoints = Endpoints("Agents", "/api/v1/agents", access=_ANY_ADMIN, objec
 async def get_transaction_totals(
     request: RequestContext, query: TransactionTotalsFilters
 ) -> TransactionListTotals:
-    """Get the totals of a list of transactions with the same filters.
+    """Get transaction list totals with the same filters.
 
     With a period of at most 366 days and no filter by user or card, the totals are complete.
     Otherwise they cover the newest 10,000 transactions, and `is_complete` is false if the list has
@@ -71,21 +71,21 @@ async def get_transaction_totals(
 async def get_processor_totals(
     request: RequestContext, query: ProcessorTotalsQuery
 ) -> BalanceTotals:
-    """Get the number and total balance of the processors in a list with the same filters."""
+    """Get the processor count and total balance for a list with the same filters."""
     totals = await processors.TABLE.sum_balances(request.services.database, query)
     return _build_totals(request, *totals)
 
 
 @partner_endpoints.get("/totals", heavy="search")
 async def get_partner_totals(request: RequestContext, query: PartnerTotalsQuery) -> BalanceTotals:
-    """Get the number and total balance of the partners in a list with the same filters."""
+    """Get the partner count and total balance for a list with the same filters."""
     totals = await partners.TABLE.sum_balances(request.services.database, query)
     return _build_totals(request, *totals)
 
 
 @agent_endpoints.get("/totals", heavy="search")
 async def get_agent_totals(request: RequestContext, query: AgentTotalsQuery) -> BalanceTotals:
-    """Get the number and total float of the agents in a list with the same filters."""
+    """Get the agent count and total float for a list with the same filters."""
     settings = request.services.settings
     totals = await agents.sum_floats(
         request.services.database,
@@ -106,7 +106,7 @@ def _build_totals(request: RequestContext, count: int, balance: int) -> BalanceT
 async def get_processor_summary(
     request: RequestContext, id: ProcessorId, query: ProcessorSummaryQuery
 ) -> ProcessorSummary:
-    """Get a processor's sales, fees, refunds and payouts of a period.
+    """Get a processor's sales, fees, refunds and payouts for a period.
 
     The period has at most 366 days; by default, it is the last 30 days. A held payment counts from
     its release. `balance` is the current balance.
@@ -123,7 +123,7 @@ async def get_agent_liquidity(request: RequestContext, query: LiquidityQuery) ->
     """Get the float of active agents, those who run out first at the beginning.
 
     With `parent_agent_id`, only a super-agent and its sub-agents. The average outflow is computed
-    from the cash-ins and cash-outs of the last 7 days.
+    from cash-ins and cash-outs in the last 7 days.
     """
     services = request.services
     parent_id = query.parent_agent_id and ids.decode(ids.AGENT, query.parent_agent_id)

@@ -1,4 +1,4 @@
-"""Money views: the account of a merchant over a period, and the liquidity of agents."""
+"""Money views: a merchant's account over a period, and agent liquidity."""
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
@@ -29,8 +29,8 @@ LIQUIDITY_DAYS: Final = 7
 _QUERY_TIMEOUT_SECONDS: Final = 30.0
 
 #: Active agents, those whose float runs out first at the beginning. $1 and $2 are the ID and the
-#: time from which cash-ins and cash-outs count, $3 is the ID of a super-agent or null. An outflow
-#: is the sum of all days.
+#: time from which cash-ins and cash-outs count, $3 is a super-agent's ID or null. An outflow is the
+#: sum of all days.
 _LIQUIDITY_SQL: Final = """
     WITH flow AS (
         SELECT account, sum(amount)::bigint AS outflow FROM (
@@ -68,7 +68,7 @@ def parse_period(query: ProcessorSummaryQuery, now: datetime, zone: ZoneInfo) ->
 async def summarize_processor(
     database: Database, processor: Processor, period: SummaryPeriod, zone: ZoneInfo
 ) -> ProcessorSummary:
-    """Add up the movements of a processor's settlement account."""
+    """Add up movements on a processor's settlement account."""
     movements = await sum_movements(database, processor.account_id, *period, zone)
     days: dict[date, list[DailyMovements]] = {}
     for movement in movements:
@@ -135,7 +135,7 @@ class _AgentRow(NamedTuple):
 async def load_liquidity(
     database: Database, now: datetime, parent_id: int | None, *, limit: int, currency: str
 ) -> NetworkLiquidity:
-    """Return the liquidity of agents. The cost grows with the cash-ins and cash-outs of a week."""
+    """Return agent liquidity. The cost grows with the weekly cash-ins and cash-outs."""
     since = now - timedelta(days=LIQUIDITY_DAYS)
     async with database.snapshot(timeout_seconds=_QUERY_TIMEOUT_SECONDS) as reader:
         rows = await reader.fetch(

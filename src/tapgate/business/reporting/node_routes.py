@@ -23,7 +23,7 @@ endpoints = Endpoints("System", "/api/v1/system", objects=ObjectAccess.NO_OBJECT
 
 @endpoints.get("/nodes", access=Access(roles="AS"))
 async def get_nodes(request: RequestContext) -> NodeList:
-    """List the nodes that use the database, and the state of its replication.
+    """List the nodes that use the database, and its replication state.
 
     A node that stops is removed immediately. A node that dies is offline after 30 seconds and is
     removed after an hour.
@@ -52,7 +52,7 @@ async def get_nodes(request: RequestContext) -> NodeList:
 
 @endpoints.get("/settings", access=Access(roles="A"))
 async def get_settings(request: RequestContext) -> EffectiveSettings:
-    """Get the settings of the node that responds.
+    """Get the responding node's settings.
 
     The values of secrets are never included; `is_set` says whether there is one. URLs have no
     credentials.

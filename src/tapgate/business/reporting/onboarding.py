@@ -1,4 +1,4 @@
-"""Onboarding of a new installation: steps that are done once the records exist.
+"""Onboarding for a new installation: steps that are done once the records exist.
 
 An installation that starts without demo data has a row in `installation` until an admin dismisses
 the steps. Installations from before this feature have none.
@@ -76,7 +76,7 @@ async def skip_onboarding_step(request: RequestContext, step: str) -> Onboarding
 
 
 async def _load(database: Database) -> Onboarding:
-    # The row has the names of the skipped steps.
+    # The row has the skipped steps' names.
     value = await database.fetchval(
         "SELECT value FROM installation WHERE name = $1", ONBOARDING_ROW
     )

@@ -81,7 +81,7 @@ async def get_overview(
 async def _get_previous_period(
     database: Database, period: str, now: datetime, settings: Settings
 ) -> PreviousPeriod:
-    """Return the totals of the previous period, until the start of a bucket of the rollups."""
+    """Return the previous period's totals, up to the start of a rollup bucket."""
     end = get_bucket_start(periods.get_previous_end(period, now))
     starts = periods.list_bucket_starts(period, end, settings.timezone)
     rollups = await load_rollups(database, f"previous {period}", starts, end)

@@ -1,4 +1,4 @@
-"""Buckets of a period: hours, or calendar days in the platform's time zone."""
+"""Period buckets: hours, or calendar days in the platform's time zone."""
 
 from datetime import UTC, datetime, time, timedelta
 from typing import Final

@@ -1,4 +1,4 @@
-"""Reading and compaction of the rollups that the ledger writes, exact at the time of a request.
+"""Reads and compacts the rollups that the ledger writes, exact at request time.
 
 Compacted rollups rarely change, and a month has many of them. Each process caches their sums until
 the next compaction or the start of the next bucket. Uncompacted rollups are few and are read every
@@ -40,9 +40,9 @@ _cache: WeakKeyDictionary[Database, dict[str, _CachedRollups]] = WeakKeyDictiona
 async def load_rollups(
     database: Database, period: str, starts: Sequence[datetime], end: datetime = _NO_END
 ) -> list[Rollup]:
-    """Return the rollups of a period before `end`, from one database snapshot.
+    """Return a period's rollups before `end`, from one database snapshot.
 
-    `period` is the key of the cache. It must not have other bounds for most of the time.
+    `period` is the cache key. It must not have other bounds for most of the time.
 
     The same key may occur twice, compacted and uncompacted, and one of the two may be negative.
     """

@@ -1,4 +1,4 @@
-"""Cached snapshot of card, subscriber and agent counts and of balances."""
+"""Cached snapshot: card, subscriber and agent counts, and balances."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -84,6 +84,6 @@ def _build_snapshot(
 def _count_by_status(accounts: Iterable[AccountTotals], kind: str) -> Counter[str]:
     """Count accounts of one kind by status.
 
-    A subscriber has the status of the wallet account, an agent the status of the float account.
+    A subscriber has the wallet account's status, an agent the float account's status.
     """
     return Counter({totals.status: totals.accounts for totals in accounts if totals.kind == kind})

@@ -1,4 +1,4 @@
-"""Timeline of a subscriber, merged from several sources by the time of their IDs.
+"""Subscriber timeline, merged from several sources by the time in their IDs.
 
 Each source returns the items before a position, newest first, and reads only a page of an index.
 The position is an ID. Items without an ID of their own have the smallest ID of their time.
@@ -117,7 +117,7 @@ class TimelineReader(NamedTuple):
         ]
 
     async def read_audit_entries(self) -> list[PositionedItem]:
-        """Return changes of the subscriber and its cards, without their values.
+        """Return changes to the subscriber and its cards, without their values.
 
         Only roles that may read the audit log see the reasons.
         """
@@ -217,7 +217,7 @@ Source = Callable[[TimelineReader], Awaitable[list[PositionedItem]]]
 _ACCESS: Final = map_access(alert_routes.endpoints, support_routes.endpoints, audit.endpoints)
 #: Finance users do not need to know what customers ask in the chat.
 _CHAT_ACCESS: Final = Access(roles="ACS")
-#: Sources of each kind, and the access to them if not all callers of the timeline may see them.
+#: Sources of each kind, and the required access if not every timeline caller may see them.
 _SOURCES: Final[Sequence[tuple[frozenset[str], Source, Access | None]]] = (
     (frozenset({TimelineKind.TRANSACTION}), TimelineReader.read_transactions, None),
     (frozenset({TimelineKind.MESSAGE}), TimelineReader.read_messages, None),

@@ -1,4 +1,4 @@
-"""Endpoint of a subscriber's timeline."""
+"""Subscriber timeline endpoint."""
 
 from operator import attrgetter
 
@@ -27,13 +27,12 @@ async def get_subscriber_timeline(
 ) -> Page[TimelineItem]:
     """List what happened to a subscriber, newest first.
 
-    Transactions and declines, wrong PINs, messages with their delivery status, turns of the chat
-    with their command and outcome, messages to and from support, KYC documents and decisions,
-    alerts, and other changes of the subscriber and the newest 10 cards. Texts of messages and
-    changed values are not included. Alerts require access to the list of alerts, support messages
-    access to the list of support requests, and the reasons of changes access to the audit log.
-    Finance users do not see turns of the chat. Messages and turns of the chat are kept for 30 days,
-    wrong PINs for 366 days.
+    Transactions and declines, wrong PINs, messages with their delivery status, chat turns with
+    their command and outcome, messages to and from support, KYC documents and decisions, alerts,
+    and other changes to the subscriber and the newest 10 cards. Message texts and changed values
+    are not included. Alerts require access to the alert list, support messages access to the
+    support request list, and change reasons access to the audit log. Finance users do not see chat
+    turns. Messages and chat turns are kept for 30 days, wrong PINs for 366 days.
     """
     services = request.services
     subscriber = await subscribers.get_accessible(

@@ -1,4 +1,4 @@
-"""Aggregation of a period's rollups: overall, per bucket, per type and per failure code."""
+"""Aggregates a period's rollups: overall, per bucket, per type and per failure code."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

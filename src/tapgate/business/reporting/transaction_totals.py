@@ -1,4 +1,4 @@
-"""Totals of a list of transactions, without reading all of them.
+"""Transaction list totals, without reading all transactions.
 
 A list that is filtered only by type, outcome and period of up to a year is added up from the
 rollups. Other lists are added up over their newest transactions, up to a limit.
@@ -51,7 +51,7 @@ async def get_totals(
 def _get_rollup_period(
     filters: TransactionFilters, now: datetime, zone: ZoneInfo
 ) -> tuple[datetime, datetime] | None:
-    """Return the bounds of the period if the rollups can answer the request, otherwise None."""
+    """Return the period's bounds if the rollups can answer the request, otherwise None."""
     start = parse_period_start(filters.from_, zone)
     end = parse_period_end(filters.to, zone) or now + timedelta(days=1)
     if filters.user_id or filters.card_serial or filters.status not in _OUTCOMES or start is None:

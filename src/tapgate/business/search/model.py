@@ -65,7 +65,7 @@ def build_match(
     status: str | None,
     is_exact: bool = False,
 ) -> Match:
-    """Return a match. Its subtitle consists of the parts that are not empty."""
+    """Return a match. Its subtitle joins the parts that are not empty."""
     text = " · ".join(str(part) for part in subtitle if part) or None
     return Match(
         SearchResult(type=type, id=id, title=title, subtitle=text, status=status), is_exact

@@ -1,4 +1,4 @@
-"""Lookup of alerts and support requests by ID."""
+"""Finds alerts and support requests by ID."""
 
 from typing import Final
 

@@ -109,12 +109,12 @@ async def search_records(request: RequestContext, query: SearchQuery) -> SearchR
 
     - an ID, or a card's serial or UID in any notation
     - a phone number, complete or its beginning, international or local to `TAPGATE_COUNTRY`
-    - a transaction's approval code, `request_id`, or the reference of a processor or partner
-    - the beginning of a first or last name of a subscriber, or parts of the name of a subscriber,
+    - a transaction's approval code, `request_id`, or a processor's or partner's reference
+    - the beginning of a subscriber's first or last name, or parts of the name of a subscriber,
       processor, agent, partner or admin
 
-    Results that match exactly (an ID, phone number, code or reference) are first. A kind of record
-    is found only by callers of its own endpoint, and restricted subscribers are hidden as in the
+    Results that match exactly (an ID, phone number, code or reference) are first. A record kind is
+    found only by callers that may use its endpoint, and restricted subscribers are hidden as in the
     lists; by its ID, a restricted subscriber is found without personal data. Accounts and keys are
     found if `types` names them or `q` is their ID: API keys by name, signing keys by the name of
     their processor or partner. Finance users, who fund partners, find them if `types` names them.
@@ -140,7 +140,7 @@ async def search_records(request: RequestContext, query: SearchQuery) -> SearchR
 
 
 def _list_finders(caller: Principal, text: str, types: str | None) -> list[Finder]:
-    """Return the finders of the requested kinds of records that the caller may see."""
+    """Return the finders for the requested record kinds that the caller may see."""
     prefix_type = _TYPES_BY_PREFIX.get(text[:4]) if _is_id(text) else None
     if types is not None:
         requested = [SearchType(name) for name in types.split(",")]

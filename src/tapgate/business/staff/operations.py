@@ -119,7 +119,7 @@ async def create(
 ) -> asyncpg.Record:
     """Create an admin, unless too few people could approve the admin's requests.
 
-    An invited admin gets the hash of an unknown password.
+    An invited admin gets an unknown password's hash.
     """
     async with keep_enough_approvers(tx, makers):
         row = await queries.insert(tx, email, name, role, password_hash)
@@ -191,10 +191,11 @@ async def update(
     makers: RolesByOperation,
     sessions: Sessions,
 ) -> asyncpg.Record:
-    """Change the name or the role of an admin. A new role ends the admin's sessions.
+    """Change an admin's name or role. A new role ends the admin's sessions.
 
     Admins cannot change their own role. The last active `system_admin`, and the last one with a
-    password, keep their role, as do admins without whom too few people could approve requests.
+    password, keep their role. So do admins whose loss would leave too few people to approve
+    requests.
     """
     await approval_rules.lock(tx)
     system_admins = await queries.lock_active_system_admins(tx)
@@ -272,7 +273,7 @@ async def accept_invitation(
     invitations: Invitations,
     sessions: Sessions,
 ) -> None:
-    """Set the password of the admin who received the link, and end the admin's sessions."""
+    """Set the password for the admin who received the link, and end the admin's sessions."""
     admin_id = await invitations.use(tx, token)
     if admin_id is None:
         raise build_invalid_invitation_error()
@@ -342,7 +343,7 @@ async def _invite(
 
 
 def act_as(actor: Actor, admin: asyncpg.Record) -> Actor:
-    """Return the actor of a request in which an admin proved an identity without a session."""
+    """Return the actor for a request in which an admin proved an identity without a session."""
     public_id = ids.encode(ids.ADMIN, admin["id"])
     record = {"type": "admin", "id": public_id, "name": admin["name"], "role": admin["role"]}
     return msgspec.structs.replace(actor, record=record)
@@ -364,8 +365,8 @@ async def disable(
     """Disable an admin, and end the admin's sessions and invitation link.
 
     Admins cannot disable themselves. The last active `system_admin`, and the last one with a
-    password, cannot be disabled, nor can admins without whom too few people could approve requests.
-    Waits up to one second for every process to apply the change.
+    password, cannot be disabled. Nor can admins whose loss would leave too few people to approve
+    requests. Waits up to one second for every process to apply the change.
     """
     await approval_rules.lock(tx)
     system_admins = await queries.lock_active_system_admins(tx)

@@ -146,7 +146,7 @@ async def lock_active_system_admins(tx: asyncpg.Connection) -> ActiveSystemAdmin
            ORDER BY id FOR NO KEY UPDATE""",
         AdminRole.SYSTEM_ADMIN,
     )
-    # A statement of its own, which sees what was committed before the locks were granted.
+    # A separate statement, which sees what was committed before the locks were granted.
     linked = await tx.fetch("SELECT admin_id FROM admin_identities")
     system_admins = {row["id"] for row in locked}
     return ActiveSystemAdmins(system_admins, system_admins - {row["admin_id"] for row in linked})
@@ -161,9 +161,9 @@ async def has_system_admin(source: Database | asyncpg.Connection) -> bool:
 
 
 async def get_first_system_admin(source: Database | asyncpg.Connection) -> int | None:
-    """Return the id of the oldest active `system_admin`, or None if there is none.
+    """Return the oldest active `system_admin`'s id, or None if there is none.
 
-    The command line and the demo create API keys in the name of this admin.
+    The command line and the demo create API keys in this admin's name.
     """
     admin_id: int | None = await source.fetchval(
         "SELECT id FROM admins WHERE role = $1 AND status = 'active' ORDER BY id LIMIT 1",

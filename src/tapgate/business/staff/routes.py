@@ -58,11 +58,11 @@ async def log_in(request: RequestContext, body: Login) -> Tokens:
     `token` is the bearer token for other requests and is valid for `expires_in` seconds. Use
     `refresh_token` to obtain new tokens.
 
-    If a second factor is enrolled, `otp` is required: a code of the authenticator app or a recovery
-    code. Without it, the login fails with `OTP_REQUIRED`, and `details.methods` lists the enrolled
+    If a second factor is enrolled, `otp` is required: an authenticator app code or a recovery code.
+    Without it, the login fails with `OTP_REQUIRED`, and `details.methods` lists the enrolled
     factors. Each code works once. To use a passkey, call `POST /api/v1/admin/login/passkey`, which
-    needs no password. If the platform requires a second factor and none is enrolled,
-    the response has `enroll_only`, and its token can only enroll one.
+    needs no password. If the platform requires a second factor and none is enrolled, the response
+    has `enroll_only`, and its token can only enroll one.
 
     After five failures for one email from one IP address within 15 minutes, further attempts get
     429, even with the correct password. Wrong codes count too, and five of them for one admin from
@@ -122,8 +122,8 @@ async def log_in_with_passkey(request: RequestContext, body: PasskeyLogin) -> To
     authenticator must have verified the user, so the passkey is two factors, and sensitive actions
     are allowed for 15 minutes.
 
-    Failures count as failed logins of the admin, with the limits of `POST /api/v1/admin/login`. A
-    passkey whose sign count does not increase may be a copy. It is rejected, and the audit log
+    Failures count as the admin's failed logins, with the same limits as `POST /api/v1/admin/login`.
+    A passkey whose sign count does not increase may be a copy. It is rejected, and the audit log
     records it.
     """
     services, auth = request.services, request.services.authenticator
@@ -300,7 +300,7 @@ async def update_admin(
 ) -> Admin:
     """Change an admin's name or role.
 
-    A new role ends all sessions of the admin. You cannot change your own role (403). If too few
+    A new role ends all of the admin's sessions. You cannot change your own role (403). If too few
     people could then approve requests under an approval rule, the change fails with 422.
     """
     services = request.services
@@ -324,7 +324,8 @@ async def update_admin(
 async def reset_factors(request: GuardedRequest, tx: Transaction, id: AdminId) -> Admin:
     """Remove an admin's second factors.
 
-    For an admin who has lost them. All sessions of the admin end. You cannot reset your own (403).
+    For an admin who has lost them. All of the admin's sessions end. You cannot reset your own
+    (403).
     """
     auth = request.services.authenticator
     row = await operations.reset_factors(
@@ -349,7 +350,7 @@ async def reset_password(
 ) -> Invitation:
     """Reset an admin's password.
 
-    The current password stops working and all sessions of the admin end. The response contains a
+    The current password stops working and all of the admin's sessions end. The response contains a
     link with which the admin sets a new password. It works once, expires after three days and
     replaces earlier links. Second factors remain. An admin of single sign-on then has a password
     instead. You cannot reset your own password (403).
@@ -426,7 +427,7 @@ async def get_offboarding(request: RequestContext, id: AdminId) -> Offboarding:
 async def disable_admin(request: RequestContext, tx: Transaction, id: AdminId) -> Admin:
     """Disable an admin.
 
-    The admin can no longer log in. All sessions of the admin end, in every process and normally
+    The admin can no longer log in. All of the admin's sessions end, in every process and normally
     before the response is sent. Disabling yourself or the last active `system_admin` fails with
     403. If too few people could then approve requests under an approval rule, it fails with 422,
     and `details.missing` lists the operations.
@@ -479,7 +480,7 @@ async def confirm_admin(request: RequestContext, tx: Transaction, id: AdminId) -
 
 
 def _get_link_viewer(request: GuardedRequest) -> int:
-    """Return the admin who receives the link in the response, never the maker of an approval."""
+    """Return the admin who receives the link in the response, never an approval's maker."""
     if request.approval is not None:
         return request.approval.executed_by
     admin_id, _ = request.admin_and_session_ids

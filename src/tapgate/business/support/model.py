@@ -23,7 +23,7 @@ class SupportMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReceivedMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """Position of a customer's message. The first message of a request has opened it."""
+    """Customer message position. A request's first message has opened it."""
 
     request_id: int
     number: int

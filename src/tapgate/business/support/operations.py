@@ -37,16 +37,16 @@ async def receive(
 ) -> tuple[SupportRequest, bool]:
     """Append a customer's message to the phone's request, or open a request.
 
-    If the phone number no longer belongs to the subscriber of its request, the request is closed.
+    If the phone number no longer belongs to the request's subscriber, the request is closed.
 
-    Returns the request and whether it is new. Concurrent messages of a phone open one
-    request, because of the unique index on unclosed requests; further messages append to it.
+    Returns the request and whether it is new. Concurrent messages from a phone open one request,
+    because of the unique index on unclosed requests; further messages append to it.
 
-    A repeated message changes nothing, and gets the result of the first one.
+    A repeated message changes nothing, and gets the first message's result.
     """
     while True:
         request = await queries.find_unclosed(tx, message.phone_number)
-        # After the lock, so that the repetition of a concurrent message finds it.
+        # After the lock, so that a repeated concurrent message finds it.
         received = await queries.find_received(tx, message.phone_number, message.message_id)
         if received is not None:
             return await queries.get(tx, received.request_id), received.number == 1

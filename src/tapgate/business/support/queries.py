@@ -176,7 +176,7 @@ async def load_messages(
 
 
 async def has_lost_number(tx: Transaction, request: SupportRequest) -> bool:
-    """Return whether the subscriber of a request has another phone number by now."""
+    """Return whether a request's subscriber now has another phone number."""
     number = await tx.fetchval(
         "SELECT phone_number FROM subscribers WHERE id = $1", request.subscriber_id
     )
@@ -186,7 +186,7 @@ async def has_lost_number(tx: Transaction, request: SupportRequest) -> bool:
 async def get_recipient(tx: Transaction, request: SupportRequest) -> tuple[str, str]:
     """Return the customer's current phone number and language.
 
-    The language of a customer who is not registered is English.
+    An unregistered customer's language is English.
     """
     row = await tx.fetchrow(
         """SELECT phone_number, language FROM subscribers

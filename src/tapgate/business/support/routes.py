@@ -46,7 +46,7 @@ async def _build_record(
 async def _find_masked(
     request: RequestContext, reader: Database | Transaction, rows: Sequence[SupportRequest]
 ) -> set[int]:
-    """Return the IDs of the requests that concern a subscriber hidden from the caller."""
+    """Return the IDs of requests that concern a subscriber hidden from the caller."""
     subjects = {Subject("support", row.public_id): row.id for row in rows}
     hidden = await find_hidden_subjects(reader, request.caller, request.services.clock(), subjects)
     return {subjects[subject] for subject in hidden}
@@ -153,7 +153,7 @@ async def assign_support_request(
 async def unassign_support_request(
     request: RequestContext, tx: Transaction, id: SupportRequestId
 ) -> SupportRequestRecord:
-    """Remove the assignee of a support request."""
+    """Unassign a support request."""
     row = await operations.unassign(tx, request.actor, id)
     return await _build_record(request, tx, row)
 

@@ -67,8 +67,8 @@ class AccountOperations(OperationGroup[M]):
     def remove_totp(self, *, code: str) -> None:
         """Remove the authenticator app.
 
-        Requires a code of the app or a recovery code. If no passkey remains, the recovery codes are
-        deleted too. Where a second factor is required, the last one cannot be removed (403).
+        Requires a code from the app or a recovery code. If no passkey remains, the recovery codes
+        are deleted too. Where a second factor is required, the last one cannot be removed (403).
 
         Access: an admin with any role.
 
@@ -133,7 +133,7 @@ class AccountOperations(OperationGroup[M]):
         """Change your password.
 
         All your other sessions end. A wrong `current_password` fails with 422 and counts as a
-        failed login. The rules for the new password are those of `POST /api/v1/admin/users`.
+        failed login. The same password rules apply as in `POST /api/v1/admin/users`.
 
         Access: an admin with any role. An admin with a second factor must have verified it
         recently.
@@ -187,9 +187,8 @@ class AccountOperations(OperationGroup[M]):
     def list_sessions(self, *, limit: int | None = None) -> Page[SessionRecord]:
         """List your sessions.
 
-        Newest first. `current` marks the session of this request, `console` a session of the
-        console, `sso` a session that was started with single sign-on. `last_seen_at` is accurate to
-        within a minute.
+        Newest first. `current` marks this request's session, `console` a console session, `sso` a
+        session that was started with single sign-on. `last_seen_at` is accurate to within a minute.
 
         Access: an admin with any role.
 

@@ -13,7 +13,7 @@ class AccountRulesOperations(OperationGroup[M]):
 
     @reads("GET /api/v1/account-rules/{kyc_level}")
     def get(self, kyc_level: PathNumber) -> AccountRuleRecord:
-        """Get the limits of a KYC level.
+        """Get a KYC level's limits.
 
         The limits cover the wallet balance (`max_balance`) and the amount sent per transaction, per
         day and per month in the platform's time zone. `requirements` lists the conditions for
@@ -44,7 +44,7 @@ class AccountRulesOperations(OperationGroup[M]):
         proof_required_above: Money | None = None,
         requirements: Sequence[str] | None = None,
     ) -> AccountRuleRecord:
-        """Update the limits of a KYC level.
+        """Update a KYC level's limits.
 
         Omitted fields keep their value. The daily limit must not exceed the monthly limit. The
         request waits up to one second for every process to apply the new limits. If `no_pin_limit`

@@ -33,9 +33,9 @@ class AdminOperations(OperationGroup[M]):
         `token` is the bearer token for other requests and is valid for `expires_in` seconds. Use
         `refresh_token` to obtain new tokens.
 
-        If a second factor is enrolled, `otp` is required: a code of the authenticator app or a
-        recovery code. Without it, the login fails with `OTP_REQUIRED`, and `details.methods` lists
-        the enrolled factors. Each code works once. To use a passkey, call `POST
+        If a second factor is enrolled, `otp` is required: an authenticator app code or a recovery
+        code. Without it, the login fails with `OTP_REQUIRED`, and `details.methods` lists the
+        enrolled factors. Each code works once. To use a passkey, call `POST
         /api/v1/admin/login/passkey`, which needs no password. If the platform requires a second
         factor and none is enrolled, the response has `enroll_only`, and its token can only enroll
         one.
@@ -84,9 +84,9 @@ class AdminOperations(OperationGroup[M]):
         authenticator must have verified the user, so the passkey is two factors, and sensitive
         actions are allowed for 15 minutes.
 
-        Failures count as failed logins of the admin, with the limits of `POST /api/v1/admin/login`.
-        A passkey whose sign count does not increase may be a copy. It is rejected, and the audit
-        log records it.
+        Failures count as the admin's failed logins, with the same limits as `POST
+        /api/v1/admin/login`. A passkey whose sign count does not increase may be a copy. It is
+        rejected, and the audit log records it.
 
         Public.
 
@@ -203,8 +203,8 @@ class AdminOperations(OperationGroup[M]):
     def update(self, id: str, *, name: str | None = None, role: str | None = None) -> Admin:
         """Change an admin's name or role.
 
-        A new role ends all sessions of the admin. You cannot change your own role (403). If too few
-        people could then approve requests under an approval rule, the change fails with 422.
+        A new role ends all of the admin's sessions. You cannot change your own role (403). If too
+        few people could then approve requests under an approval rule, the change fails with 422.
 
         Access: an admin (system_admin). An admin with a second factor must have verified it
         recently.
@@ -217,7 +217,7 @@ class AdminOperations(OperationGroup[M]):
     def reset_factors(self, id: str) -> Admin:
         """Remove an admin's second factors.
 
-        For an admin who has lost them. All sessions of the admin end. You cannot reset your own
+        For an admin who has lost them. All of the admin's sessions end. You cannot reset your own
         (403).
 
         Access: an admin (system_admin). An admin with a second factor must have verified it
@@ -231,10 +231,10 @@ class AdminOperations(OperationGroup[M]):
     def reset_password(self, id: str) -> Invitation:
         """Reset an admin's password.
 
-        The current password stops working and all sessions of the admin end. The response contains
-        a link with which the admin sets a new password. It works once, expires after three days and
-        replaces earlier links. Second factors remain. An admin of single sign-on then has a
-        password instead. You cannot reset your own password (403).
+        The current password stops working and all of the admin's sessions end. The response
+        contains a link with which the admin sets a new password. It works once, expires after three
+        days and replaces earlier links. Second factors remain. An admin of single sign-on then has
+        a password instead. You cannot reset your own password (403).
 
         You may be one person with the admin then, so you cannot approve each other's requests until
         a third admin confirms the account. If too few people could then approve requests under an
@@ -279,10 +279,10 @@ class AdminOperations(OperationGroup[M]):
     def disable(self, id: str) -> Admin:
         """Disable an admin.
 
-        The admin can no longer log in. All sessions of the admin end, in every process and normally
-        before the response is sent. Disabling yourself or the last active `system_admin` fails with
-        403. If too few people could then approve requests under an approval rule, it fails with
-        422, and `details.missing` lists the operations.
+        The admin can no longer log in. All of the admin's sessions end, in every process and
+        normally before the response is sent. Disabling yourself or the last active `system_admin`
+        fails with 403. If too few people could then approve requests under an approval rule, it
+        fails with 422, and `details.missing` lists the operations.
 
         Access: an admin (system_admin). An admin with a second factor must have verified it
         recently.
@@ -325,10 +325,9 @@ class AdminOperations(OperationGroup[M]):
     def start_oidc_login(self) -> OidcStart:
         """Start a login with the identity provider.
 
-        Open `authorization_url` in the browser of the admin and keep `login_token` there: the login
-        can only be completed with it, within 10 minutes. The provider redirects to the console.
-        Without `TAPGATE_OIDC_ISSUER`, the response is 404. If the provider is not available, it is
-        503.
+        Open `authorization_url` in the admin's browser and keep `login_token` there: the login can
+        only be completed with it, within 10 minutes. The provider redirects to the console. Without
+        `TAPGATE_OIDC_ISSUER`, the response is 404. If the provider is not available, it is 503.
 
         Public.
 
@@ -434,8 +433,8 @@ class AdminOperations(OperationGroup[M]):
         """Get the URL that ends the session at the identity provider.
 
         `logout_url` is null if this session was not started with single sign-on, or if the provider
-        has no such page. It contains the ID token of the session (`id_token_hint`), so that the
-        provider need not ask which session to end. Get it, log out, then open it in the browser.
+        has no such page. It contains the session's ID token (`id_token_hint`), so that the provider
+        need not ask which session to end. Get it, log out, then open it in the browser.
 
         Access: an admin with any role.
 
@@ -592,10 +591,10 @@ class AdminOperations(OperationGroup[M]):
     ) -> Page[LoggedRequest]:
         """List logged requests.
 
-        Requests with an API key or a signing key of a processor, terminal or partner, newest first.
-        `result` is `failed` for statuses of 400 and above. `endpoint` is a path template, such as
-        `/api/v1/cards/{serial}`. `from` and `to` are inclusive, and dates are in the platform's
-        time zone.
+        Requests with an API key or with a processor's, terminal's or partner's signing key, newest
+        first. `result` is `failed` for statuses of 400 and above. `endpoint` is a path template,
+        such as `/api/v1/cards/{serial}`. `from` and `to` are inclusive, and dates are in the
+        platform's time zone.
 
         Requests are listed about a second after their response, for `TAPGATE_REQUEST_LOG_DAYS`
         days. Requests without a valid credential are not logged, and under high load some requests
@@ -624,8 +623,8 @@ class AdminOperations(OperationGroup[M]):
     def get_request_log(self, id: str) -> LoggedRequestDetails:
         """Get a logged request.
 
-        Includes the query and, if `TAPGATE_REQUEST_LOG_BODIES` is on, the JSON bodies of the
-        request and the response. Secrets, personal data and free texts are replaced by `***`.
+        Includes the query and, if `TAPGATE_REQUEST_LOG_BODIES` is on, the JSON request and response
+        bodies. Secrets, personal data and free texts are replaced by `***`.
 
         Access: an admin (system_admin).
 

@@ -217,7 +217,7 @@ class AgentsOperations(OperationGroup[M]):
 
     @acts("POST /api/v1/agents/{id}/reset-pin")
     def request_pin_reset(self, id: str) -> SuccessResponse:
-        """Request a reset of an agent's PIN.
+        """Request an agent PIN reset.
 
         Sends a 6-digit one-time code to the agent's phone. The code is valid for 5 minutes and 3
         attempts, and replaces any previous code. A phone number receives at most 1 code per minute
@@ -278,7 +278,7 @@ class AgentsOperations(OperationGroup[M]):
         search: str | None = None,
         low_float: bool | None = None,
     ) -> BalanceTotals:
-        """Get the number and total float of the agents in a list with the same filters.
+        """Get the agent count and total float for a list with the same filters.
 
         Access: an admin with any role.
 
@@ -305,7 +305,7 @@ class AgentsOperations(OperationGroup[M]):
         """Get the float of active agents, those who run out first at the beginning.
 
         With `parent_agent_id`, only a super-agent and its sub-agents. The average outflow is
-        computed from the cash-ins and cash-outs of the last 7 days.
+        computed from cash-ins and cash-outs in the last 7 days.
 
         Access: an admin with any role.
 

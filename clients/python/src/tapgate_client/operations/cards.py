@@ -197,9 +197,9 @@ class CardsOperations(OperationGroup[M]):
 
     @acts("POST /api/v1/cards/{serial}/change-pin")
     def change_pin(self, serial: str, *, old_pin: str, new_pin: str) -> SuccessResponse:
-        """Change the PIN of a child card.
+        """Change a child card's PIN.
 
-        A wrong old PIN counts as a wrong PIN of the card. Other cards use the PIN of their
+        A wrong old PIN counts as a wrong PIN attempt for the card. Other cards use the PIN of their
         subscriber, and so have no PIN to change.
 
         Access: an admin (support_user, system_admin); an internal service's signature.
@@ -214,7 +214,7 @@ class CardsOperations(OperationGroup[M]):
 
     @acts("POST /api/v1/cards/{serial}/reset-pin")
     def request_pin_reset(self, serial: str) -> SuccessResponse:
-        """Request a reset of a child card's PIN.
+        """Request a child card PIN reset.
 
         Sends a 6-digit one-time code to the parent's phone. The code is valid for 5 minutes and 3
         attempts, only for this card, and replaces its previous code. A phone number receives at
@@ -251,13 +251,11 @@ class CardsOperations(OperationGroup[M]):
 
         Send the file as the request body, or as `file` in a multipart form. The header is `Serial
         No.,MAC Address`, optionally followed by `,Expiry Date` and `,Keyset`. A file has at most
-        10,000 rows. A card with the ID or the name of an active keyset was personalized by a bureau
-        with key version 1: it has the authenticity `sun`. A name refers to the newest active
-        version.
+        10,000 rows. A card with an active keyset's ID or name was personalized by a bureau with key
+        version 1: it has the authenticity `sun`. A name refers to the newest active version.
 
-        Rows with the serial of an existing card are skipped, and valid rows are stored even if
-        other rows fail. `row` is the number of the line on which the row begins; the header is line
-        1.
+        Rows with an existing card's serial are skipped, and valid rows are stored even if other
+        rows fail. `row` is the number of the line on which the row begins; the header is line 1.
 
         Access: an admin (system_admin).
 
@@ -280,8 +278,8 @@ class CardsOperations(OperationGroup[M]):
         UID and one byte of key version as input) and signs its taps. A key that is absent is
         generated. The keys are sealed and never returned: compare them with another party by `kcv`.
 
-        A keyset with the name of an existing one is its next `version`. To rotate keys, create the
-        next version, personalize the cards again and retire the previous version.
+        A keyset with the same name as an existing one is its next `version`. To rotate keys, create
+        the next version, personalize the cards again and retire the previous version.
 
         Access: an admin (system_admin). An admin with a second factor must have verified it
         recently.
@@ -322,7 +320,7 @@ class CardsOperations(OperationGroup[M]):
     def retire_keyset(self, id: str, *, cards: int | None = None) -> KeysetRecord:
         """Retire a keyset.
 
-        This is permanent. Every process rejects proofs of its cards with 403 `CARD_NOT_GENUINE`,
+        This is permanent. Every process rejects its cards' proofs with 403 `CARD_NOT_GENUINE`,
         normally before the response is sent, so its cards cannot pay until they are personalized
         again. Send the number of its cards in `cards` to make sure that you know how many stop
         working: any other number fails with 422.
@@ -336,12 +334,11 @@ class CardsOperations(OperationGroup[M]):
 
     @acts("POST /api/v1/cards/{serial}/personalize")
     def personalize(self, serial: str, *, keyset_id: str) -> Personalization:
-        """Issue the keys of a card.
+        """Issue a card's keys.
 
         The response contains what an encoder writes to the chip: the keys `k0` to `k4`, the URL,
-        and the offsets of the SDM settings, in bytes from the start of the NDEF file. `k1` is the
-        file read key, `k2` the meta read key, and the others are the card's own. The MAC input is
-        empty.
+        and the SDM setting offsets, in bytes from the start of the NDEF file. `k1` is the file read
+        key, `k2` the meta read key, and the others are the card's own. The MAC input is empty.
 
         The card works as before until a tap confirms the keys. Until then, the same request returns
         the same keys again, so that an interrupted encoding can be repeated. A tap must confirm the
@@ -357,7 +354,7 @@ class CardsOperations(OperationGroup[M]):
 
     @acts("POST /api/v1/cards/{serial}/personalize/confirm")
     def confirm_personalization(self, serial: str, *, card_proof: CardProofLike) -> CardRecord:
-        """Confirm the keys of a card by a tap.
+        """Confirm a card's keys by a tap.
 
         From then on, the card pays only with a proof, and taps with earlier keys are rejected. The
         tap is consumed, and the counter starts again with it.
@@ -377,7 +374,7 @@ class CardsOperations(OperationGroup[M]):
 
     @reads("GET /api/v1/cards/{serial}/taps")
     def list_taps(self, serial: str) -> Page[CardTapRecord]:
-        """List the last 100 proofs of a card.
+        """List a card's last 100 proofs.
 
         Newest first. `accepted` taps were consumed by a payment, a recorded decline or the
         confirmation of keys. `used` and `not_genuine` taps were rejected.

@@ -35,9 +35,9 @@ class ComplianceOperations(OperationGroup[M]):
         error codes with which the transaction would be declined, and the types of the rules that
         would raise an alert or hold the transaction.
 
-        `risk_level` is the highest severity of the violations, or LOW if there are none. `score` is
-        0 if there are none, and otherwise 10 to 29 (LOW), 30 to 59 (MEDIUM), 60 to 84 (HIGH) or 85
-        to 100 (CRITICAL).
+        `risk_level` is the highest violation severity, or LOW if there are no violations. `score`
+        is 0 if there are none, and otherwise 10 to 29 (LOW), 30 to 59 (MEDIUM), 60 to 84 (HIGH) or
+        85 to 100 (CRITICAL).
 
         Access: an admin (compliance_user, system_admin); an internal service's signature.
 
@@ -67,7 +67,7 @@ class ComplianceOperations(OperationGroup[M]):
     ) -> AlertCreated:
         """Create an alert.
 
-        If the subscriber already has an unresolved alert of the same rule that holds no
+        If the subscriber already has an unresolved alert for the same rule that holds no
         transaction, no new alert is created. Instead, the existing alert's `occurrences` increases
         and the response status is 200. The same applies to an unresolved `SUPPORT_REQUEST` with the
         same `details.asked_by`.
@@ -111,8 +111,8 @@ class ComplianceOperations(OperationGroup[M]):
         one-time code. The `details` of a masked alert contain only the fields written by a
         compliance rule, and its `investigation_notes` and `resolution_notes` are null.
 
-        `card_serial` selects the unresolved alert about a clone of this card. A masked alert is not
-        found by it, because it would reveal whose card it is.
+        `card_serial` selects the unresolved clone alert for this card. A masked alert is not found
+        by it, because it would reveal whose card it is.
 
         Access: an admin (compliance_user, system_admin).
 
@@ -155,7 +155,7 @@ class ComplianceOperations(OperationGroup[M]):
 
     @sets("POST /api/v1/compliance/alerts/{id}/unassign")
     def unassign_alert(self, id: str) -> AlertResponse:
-        """Remove the assignee of an alert.
+        """Unassign an alert.
 
         Access: an admin (compliance_user, system_admin).
 

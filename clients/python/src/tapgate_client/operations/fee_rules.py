@@ -24,9 +24,9 @@ class FeeRulesOperations(OperationGroup[M]):
     def replace(self, data: Sequence[FeeRule]) -> FeeRules:
         """Replace all fee rules.
 
-        The body has the same format as the response. Each rule is a fee tier. The tiers of a type
-        are ordered by `up_to`, which is null in the last tier, and have the same `payer`. The rate
-        of the first tier that covers the amount applies to the entire amount. Refunds, commission
+        The body has the same format as the response. Each rule is a fee tier. A type's tiers are
+        ordered by `up_to`, which is null in the last tier, and have the same `payer`. The rate of
+        the first tier that covers the amount applies to the entire amount. Refunds, commission
         payouts and deposits by the platform must not have a fee. For payments to a processor,
         `payer` must be `receiver`.
 
@@ -43,7 +43,7 @@ class FeeRulesOperations(OperationGroup[M]):
     def replace_of_type(self, type: str, data: Sequence[FeeRule]) -> FeeRules:
         """Replace the fee rules of one transaction type.
 
-        The body contains the fee tiers of this type, in the same format as the response. The rules
+        The body contains the fee tiers for this type, in the same format as the response. The rules
         of all other types are unchanged. Without tiers, the type has no fee. Returns all rules.
 
         Access: an admin (system_admin). An admin with a second factor must have verified it

@@ -91,10 +91,10 @@ class GeneralLedgerOperations(OperationGroup[M]):
         to: DateLike | None = None,
         format: str | None = None,
     ) -> File:
-        """Export the journal of a day or period.
+        """Export the journal for a day or period.
 
         Set either `day`, or `from` and `to`, which include at most 31 days. The journal contains
-        every ledger entry of the transactions that completed in this time, in the platform's time
+        every ledger entry for transactions that completed in this time, in the platform's time
         zone, ordered by transaction ID and position. In `json` and `csv`, each entry has two rows:
         the debit and the credit. `hledger` and `beancount` are text files for these programs, with
         one account per GL code.
@@ -105,7 +105,7 @@ class GeneralLedgerOperations(OperationGroup[M]):
 
         A file has at most `limit` transactions, 20,000 by default. If there are more,
         `next_cursor`, also in the `X-Next-Cursor` header, is the `cursor` for the next file. A
-        later file continues the journal. The journal of the current day grows until the day ends.
+        later file continues the journal. The current day's journal grows until the day ends.
 
         Access: an admin (finance_user, system_admin).
 

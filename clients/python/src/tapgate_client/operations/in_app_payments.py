@@ -81,7 +81,7 @@ class InAppPaymentsOperations(OperationGroup[M]):
         card_identifier: str | None = None,
         card_proof: CardProofLike | None = None,
     ) -> LookupCardResponse:
-        """Look up a card by its serial, its NFC UID or the proof of a tap, from an app.
+        """Look up a card by its serial, its NFC UID or a tap's proof, from an app.
 
         Access: a processor's or terminal's signature.
 

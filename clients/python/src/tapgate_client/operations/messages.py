@@ -68,10 +68,10 @@ class MessagesOperations(OperationGroup[M]):
 
     @sets("POST /api/v1/chat/turns")
     def report_chat_turns(self, data: Sequence[ChatTurn]) -> ReportChatTurnsResponse:
-        """Report turns of the chat.
+        """Report chat turns.
 
-        The messenger reports each turn of a person whose phone number it knows. A turn has no text,
-        amount or recipient. Turns of numbers without a subscriber are skipped, and a turn that is
+        The messenger reports each turn by a person whose phone number it knows. A turn has no text,
+        amount or recipient. Turns from numbers without a subscriber are skipped, and a turn that is
         reported again is stored once. `stored` is the number of turns that were stored.
 
         Access: an internal service's signature.

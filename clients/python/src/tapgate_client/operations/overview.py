@@ -14,14 +14,14 @@ class OverviewOperations(OperationGroup[M]):
 
         Transaction counts and volumes are grouped by hour for the last 24 hours, or by day in the
         platform's time zone for the last 7 or 30 days. The last bucket is still in progress. The
-        counts and volumes are exact at the time of the request. `flows` groups them by payments,
-        money in, money out, refunds and internal moves. `previous` covers the period of the same
-        length before, up to the same time, rounded down to 15 minutes.
+        counts and volumes are exact at request time. `flows` groups them by payments, money in,
+        money out, refunds and internal moves. `previous` covers the preceding period with the same
+        length, up to the same time, rounded down to 15 minutes.
 
         `standing` contains counts and balances as of `as_of`, usually a few seconds ago. `alerts`
         counts open alerts by severity, and alerts under investigation. `alerts` is null if the
-        caller may not list alerts. `engine` contains this node's latencies of ledger batches and of
-        requests that move money.
+        caller may not list alerts. `engine` contains this node's latencies for ledger batches and
+        for requests that move money.
 
         Access: an admin with any role.
 
@@ -37,8 +37,8 @@ class OverviewOperations(OperationGroup[M]):
         """Verify the ledger.
 
         Runs the ledger checks of `tapgate verify` and records the result. Transactions and entries
-        that were verified before are not read again; `tapgate verify --all` reads everything. The
-        first verification of millions of transactions takes minutes. Transactions continue during
+        that were verified before are not read again; `tapgate verify --all` reads everything. With
+        millions of transactions, the first verification takes minutes. Transactions continue during
         that time. Only one verification runs at a time; concurrent requests get 429.
 
         If a check fails, the response is still 200, with `holds` false. For each claim, the

@@ -179,7 +179,7 @@ class PartnersOperations(OperationGroup[M]):
     def create_key(self, id: str) -> SigningKeyCreated:
         """Create an additional signing key for a partner.
 
-        Existing keys remain valid until they are deleted. All keys of a partner share one set of
+        Existing keys remain valid until they are deleted. All of a partner's keys share one set of
         idempotency keys. The secret is returned only in this response.
 
         Access: an admin (system_admin). An admin with a second factor must have verified it
@@ -218,7 +218,7 @@ class PartnersOperations(OperationGroup[M]):
 
     @reads("GET /api/v1/admin/partners/totals")
     def get_totals(self, *, status: str | None = None, search: str | None = None) -> BalanceTotals:
-        """Get the number and total balance of the partners in a list with the same filters.
+        """Get the partner count and total balance for a list with the same filters.
 
         Access: an admin (system_admin).
 
@@ -247,10 +247,10 @@ class PartnersOperations(OperationGroup[M]):
         Provide either `subscriber_id` or `card_serial`. `partner_id` is required unless the partner
         itself signs the request.
 
-        An approval rule for `wallet_transfer` holds requests of admins and API keys, but not those
-        that the partner signs.
+        An approval rule for `wallet_transfer` applies to requests by admins and API keys, but not
+        to requests that the partner signs.
 
-        A `partner_reference` identifies one top-up of a partner, whether by API request or by
+        A `partner_reference` identifies one of a partner's top-ups, whether by API request or by
         webhook. Repeating it with the same subscriber and amount returns the original response.
         With a different subscriber or amount, the request fails with `DUPLICATE_REFERENCE`.
 

@@ -36,7 +36,7 @@ class PosOperations(OperationGroup[M]):
     ) -> PaymentReceipt:
         """Take a payment by card.
 
-        Requires an idempotency key. The PIN is required above the no-PIN limit of the cardholder's
+        Requires an idempotency key. The PIN is required above the no-PIN limit for the cardholder's
         KYC level, and when the card's payments without a PIN would exceed five times this limit in
         a day. If the signing key belongs to a terminal, the payment is made at this terminal,
         otherwise at `terminal_id`, if given.
@@ -104,7 +104,7 @@ class PosOperations(OperationGroup[M]):
         card_identifier: str | None = None,
         card_proof: CardProofLike | None = None,
     ) -> LookupCardResponse:
-        """Look up a card by its serial, its NFC UID or the proof of a tap, which is not consumed.
+        """Look up a card by its serial, its NFC UID or a tap's proof, which is not consumed.
 
         Access: a processor's or terminal's signature.
 
@@ -149,17 +149,17 @@ class PosOperations(OperationGroup[M]):
         *,
         terminal_id: str | None = None,
     ) -> PaymentOutcomeRecord:
-        """Get the outcome of a payment by its idempotency key.
+        """Get a payment's outcome by its idempotency key.
 
         A terminal's key finds the terminal's own payments. A processor's key finds the processor's
-        payments, at a terminal or in an app, and those of its terminals. If several terminals used
+        payments, at a terminal or in an app, and its terminals' payments. If several terminals used
         the same idempotency key, `terminal_id` selects one of them; without it, the response is
         409.
 
-        The response has the fields of the receipt, or `status: failed` and the error code of the
-        decline. A payment under review has the outcome of the review once it is decided. 404 means
-        that no payment is recorded: it was rejected, for example for a wrong PIN, or it has not
-        arrived (yet). In both cases, the same request can be sent again.
+        The response has the receipt's fields, or `status: failed` and the decline's error code. A
+        payment under review has the review's outcome once it is decided. 404 means that no payment
+        is recorded: it was rejected, for example for a wrong PIN, or it has not arrived (yet). In
+        both cases, the same request can be sent again.
 
         Access: a processor's or terminal's signature.
 

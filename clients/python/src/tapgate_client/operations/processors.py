@@ -85,8 +85,8 @@ class ProcessorsOperations(OperationGroup[M]):
     def suspend(self, id: str, *, reason: str) -> ProcessorResponse:
         """Suspend a processor.
 
-        Every process rejects all keys of the processor and its terminals, normally before the
-        response is sent.
+        Every process rejects all keys that belong to the processor and its terminals, normally
+        before the response is sent.
 
         Access: an admin (compliance_user, system_admin).
 
@@ -137,7 +137,7 @@ class ProcessorsOperations(OperationGroup[M]):
 
     @reads("GET /api/v1/processors/totals")
     def get_totals(self, *, status: str | None = None, search: str | None = None) -> BalanceTotals:
-        """Get the number and total balance of the processors in a list with the same filters.
+        """Get the processor count and total balance for a list with the same filters.
 
         Access: an admin with any role.
 
@@ -157,7 +157,7 @@ class ProcessorsOperations(OperationGroup[M]):
         from_: DateTimeLike | None = None,
         to: DateTimeLike | None = None,
     ) -> ProcessorSummary:
-        """Get a processor's sales, fees, refunds and payouts of a period.
+        """Get a processor's sales, fees, refunds and payouts for a period.
 
         The period has at most 366 days; by default, it is the last 30 days. A held payment counts
         from its release. `balance` is the current balance.
@@ -249,7 +249,7 @@ class ProcessorsOperations(OperationGroup[M]):
         """Create an additional signing key.
 
         The key belongs to the processor, or to the terminal `terminal_id`. Existing keys remain
-        valid until they are deleted. All keys of a terminal share one set of idempotency keys, as
+        valid until they are deleted. All of a terminal's keys share one set of idempotency keys, as
         do all keys of the processor itself. The secret is returned only in this response.
 
         Access: an admin (system_admin). An admin with a second factor must have verified it
@@ -264,7 +264,7 @@ class ProcessorsOperations(OperationGroup[M]):
 
     @lists("GET /api/v1/processors/{id}/keys")
     def list_signing_keys(self, id: str, *, limit: int | None = None) -> Page[SigningKeyRecord]:
-        """List the signing keys of a processor and its terminals.
+        """List a processor's signing keys, including its terminals' keys.
 
         Newest first, without deleted keys. `last_used_at` is accurate to within a few seconds.
 

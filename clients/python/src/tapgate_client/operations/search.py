@@ -22,13 +22,13 @@ class SearchOperations(OperationGroup[M]):
 
         - an ID, or a card's serial or UID in any notation
         - a phone number, complete or its beginning, international or local to `TAPGATE_COUNTRY`
-        - a transaction's approval code, `request_id`, or the reference of a processor or partner
-        - the beginning of a first or last name of a subscriber, or parts of the name of a
-          subscriber, processor, agent, partner or admin
+        - a transaction's approval code, `request_id`, or a processor's or partner's reference
+        - the beginning of a subscriber's first or last name, or parts of the name of a subscriber,
+          processor, agent, partner or admin
 
-        Results that match exactly (an ID, phone number, code or reference) are first. A kind of
-        record is found only by callers of its own endpoint, and restricted subscribers are hidden
-        as in the lists; by its ID, a restricted subscriber is found without personal data. Accounts
+        Results that match exactly (an ID, phone number, code or reference) are first. A record kind
+        is found only by callers that may use its endpoint, and restricted subscribers are hidden as
+        in the lists; by its ID, a restricted subscriber is found without personal data. Accounts
         and keys are found if `types` names them or `q` is their ID: API keys by name, signing keys
         by the name of their processor or partner. Finance users, who fund partners, find them if
         `types` names them. There are at most `limit` results.

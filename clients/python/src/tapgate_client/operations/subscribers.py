@@ -170,9 +170,9 @@ class SubscribersOperations(OperationGroup[M]):
         """Update a subscriber.
 
         Fields that are absent or null keep their values. `kyc_level` selects the limits, which the
-        account rules define. The requirements of a level are not checked here, so the audit log
-        records a change of `kyc_level` or `kyc_status` as an override. `language` is the language
-        of messages to the subscriber; services can set only this field. A closed subscriber cannot
+        account rules define. The level's requirements are not checked here, so the audit log
+        records a change to `kyc_level` or `kyc_status` as an override. `language` is the
+        subscriber's message language; services can set only this field. A closed subscriber cannot
         be changed.
 
         Setting `restricted` to true invalidates the subscriber's statement links. It also hides the
@@ -351,7 +351,7 @@ class SubscribersOperations(OperationGroup[M]):
         """List the messages sent to a subscriber.
 
         Newest first, without the text. Messages from before the phone number was assigned to the
-        subscriber are not listed, because they may be for a previous owner of the number.
+        subscriber are not listed, because they may be for the number's previous owner.
 
         `status` is `queued`, `sent`, `delivered`, `read` or `failed`. If it is `failed`,
         `error_code` is the provider's or messenger's error code, or `expired` for a message not
@@ -374,7 +374,7 @@ class SubscribersOperations(OperationGroup[M]):
         """Add a KYC document.
 
         The image is decoded, rotated upright and encoded again without metadata. The subscriber's
-        KYC status becomes `PENDING`. For each subscriber, at most 4 documents of a type can await a
+        KYC status becomes `PENDING`. For each subscriber, at most 4 documents per type can await a
         KYC decision, and at most 20 documents are accepted in 24 hours. A request over a limit
         fails with 429, and `details.limit` is `undecided_per_type` or `per_day`.
 
@@ -394,7 +394,7 @@ class SubscribersOperations(OperationGroup[M]):
 
     @lists("GET /api/v1/subscribers/{id}/kyc-documents")
     def list_kyc_documents(self, id: str, *, limit: int | None = None) -> Page[DocumentRecord]:
-        """List the KYC documents of a subscriber.
+        """List a subscriber's KYC documents.
 
         Newest first, without the images. `status` is `pending` until a KYC decision covers the
         document, then `rejected` if the decision was a rejection, and `reviewed` otherwise.
@@ -412,7 +412,7 @@ class SubscribersOperations(OperationGroup[M]):
 
     @reads("GET /api/v1/subscribers/{id}/kyc-documents/{document_id}")
     def get_kyc_document_image(self, id: str, document_id: str) -> File:
-        """Get the image of a KYC document.
+        """Get a KYC document's image.
 
         Each access is recorded in the audit log.
 
@@ -431,12 +431,12 @@ class SubscribersOperations(OperationGroup[M]):
         kyc_level: int | None = None,
         reason: str | None = None,
     ) -> SubscriberResponse:
-        """Decide on the KYC documents of a subscriber.
+        """Decide on a subscriber's KYC documents.
 
         The decision covers all documents uploaded so far. `approve` sets the KYC level to
-        `kyc_level`, by default the next level, and the status to `VERIFIED`. The limits of the new
-        level apply immediately. `reject` requires a `reason`, keeps the level and sets the status
-        to `REJECTED`. `more_needed` keeps the level, and the status is `PENDING` until a later
+        `kyc_level`, by default the next level, and the status to `VERIFIED`. The new level's limits
+        apply immediately. `reject` requires a `reason`, keeps the level and sets the status to
+        `REJECTED`. `more_needed` keeps the level, and the status is `PENDING` until a later
         decision.
 
         The subscriber gets a message with the outcome and the reason, in the subscriber's language.
@@ -466,7 +466,7 @@ class SubscribersOperations(OperationGroup[M]):
     ) -> Page[KycReviewRecord]:
         """List the subscribers who wait for a KYC decision, longest wait first.
 
-        Subscribers who were asked for more documents are listed again after they have sent one.
+        Subscribers who must send more documents are listed again after they have sent one.
         Restricted subscribers are omitted until the admin verifies a one-time code.
 
         Access: an admin (compliance_user, system_admin).
@@ -493,7 +493,7 @@ class SubscribersOperations(OperationGroup[M]):
 
     @sets("POST /api/v1/subscribers/{id}/kyc-review/unassign")
     def unassign_kyc_review(self, id: str) -> KycReviewRecord:
-        """Remove the assignee of a KYC review.
+        """Unassign a KYC review.
 
         Access: an admin (compliance_user, system_admin).
 
@@ -511,13 +511,13 @@ class SubscribersOperations(OperationGroup[M]):
     ) -> Page[TimelineItem]:
         """List what happened to a subscriber, newest first.
 
-        Transactions and declines, wrong PINs, messages with their delivery status, turns of the
-        chat with their command and outcome, messages to and from support, KYC documents and
-        decisions, alerts, and other changes of the subscriber and the newest 10 cards. Texts of
-        messages and changed values are not included. Alerts require access to the list of alerts,
-        support messages access to the list of support requests, and the reasons of changes access
-        to the audit log. Finance users do not see turns of the chat. Messages and turns of the chat
-        are kept for 30 days, wrong PINs for 366 days.
+        Transactions and declines, wrong PINs, messages with their delivery status, chat turns with
+        their command and outcome, messages to and from support, KYC documents and decisions,
+        alerts, and other changes to the subscriber and the newest 10 cards. Message texts and
+        changed values are not included. Alerts require access to the alert list, support messages
+        access to the support request list, and change reasons access to the audit log. Finance
+        users do not see chat turns. Messages and chat turns are kept for 30 days, wrong PINs for
+        366 days.
 
         Access: an admin with any role.
 

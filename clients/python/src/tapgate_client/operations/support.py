@@ -119,7 +119,7 @@ class SupportOperations(OperationGroup[M]):
 
     @sets("POST /api/v1/support/requests/{id}/unassign")
     def unassign_request(self, id: str) -> SupportRequestRecord:
-        """Remove the assignee of a support request.
+        """Unassign a support request.
 
         Access: an admin (support_user, system_admin).
 

@@ -11,7 +11,7 @@ class SystemOperations(OperationGroup[M]):
 
     @reads("GET /api/v1/system/nodes")
     def get_nodes(self) -> NodeList:
-        """List the nodes that use the database, and the state of its replication.
+        """List the nodes that use the database, and its replication state.
 
         A node that stops is removed immediately. A node that dies is offline after 30 seconds and
         is removed after an hour.
@@ -24,7 +24,7 @@ class SystemOperations(OperationGroup[M]):
 
     @reads("GET /api/v1/system/settings")
     def get_settings(self) -> EffectiveSettings:
-        """Get the settings of the node that responds.
+        """Get the responding node's settings.
 
         The values of secrets are never included; `is_set` says whether there is one. URLs have no
         credentials.

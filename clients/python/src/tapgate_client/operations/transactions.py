@@ -132,11 +132,11 @@ class TransactionsOperations(OperationGroup[M]):
 
     @reads("GET /api/v1/transactions/{id}/entries")
     def list_entries(self, id: str) -> TransactionEntries:
-        """List the ledger entries of a transaction.
+        """List a transaction's ledger entries.
 
         Entries are in posting order. Each moves one amount from the debited account to the credited
         account. A transaction that moved no money has no entries. `balance_after` is available only
-        for the accounts of the payer and the payee. If a restricted subscriber takes part and the
+        for the payer's and the payee's accounts. If a restricted subscriber takes part and the
         admin has not verified a one-time code, `masked` is `true`, and names and balances are null,
         except those of platform accounts.
 
@@ -153,7 +153,7 @@ class TransactionsOperations(OperationGroup[M]):
         `original` is the payment that a refund belongs to. `refunds` are the first 1,000 refunds of
         a payment, oldest first, including declined ones. `replays` counts the repeated requests
         that received the original response; it is updated about once a second. `terminal_name` is
-        the name of the terminal of a payment.
+        the payment terminal's name.
 
         Access: an admin with any role.
 
@@ -218,7 +218,7 @@ class TransactionsOperations(OperationGroup[M]):
         from_: DateTimeLike | None = None,
         to: DateTimeLike | None = None,
     ) -> TransactionListTotals:
-        """Get the totals of a list of transactions with the same filters.
+        """Get transaction list totals with the same filters.
 
         With a period of at most 366 days and no filter by user or card, the totals are complete.
         Otherwise they cover the newest 10,000 transactions, and `is_complete` is false if the list

@@ -29,7 +29,7 @@ class WalletOperations(OperationGroup[M]):
         pin: str,
         memo: str | None = None,
     ) -> P2pReceipt:
-        """Send money to the holder of a card, or to the owner of a phone number.
+        """Send money to a cardholder, or to a phone number's owner.
 
         Identify the recipient by either `recipient_card_serial` or `recipient_phone_number`. The
         money is credited to the wallet that the card spends from. With the default fee rules, the
@@ -113,8 +113,8 @@ class WalletOperations(OperationGroup[M]):
         which the transaction would currently fail because of the subscribers and cards in the
         request, in the order of the checks. Identify the sender by `sender_id`, by `card_serial` or
         by both. For types that a subscriber can only receive, this is the receiving subscriber.
-        With `recipient_card_serial`, the quote of a P2P transfer also covers the recipient. Without
-        a subscriber, it covers only the fee.
+        With `recipient_card_serial`, a P2P transfer quote also covers the recipient. Without a
+        subscriber, it covers only the fee.
 
         `pin_required` is true if the sender must enter the PIN. For card payments, it depends on
         the no-PIN limits: it is null without a sender, and without `card_serial` it disregards

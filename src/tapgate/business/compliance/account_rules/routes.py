@@ -24,7 +24,7 @@ endpoints = Endpoints(
 
 @endpoints.get("", access=Access(scope="subscribers:read", roles="ACSF", service=True))
 async def get_account_rule(request: GuardedRequest, kyc_level: str) -> AccountRuleRecord:
-    """Get the limits of a KYC level.
+    """Get a KYC level's limits.
 
     The limits cover the wallet balance (`max_balance`) and the amount sent per transaction, per day
     and per month in the platform's time zone. `requirements` lists the conditions for reaching the
@@ -59,7 +59,7 @@ async def _describe_update(
 async def update_account_rule(
     request: GuardedRequest, tx: Transaction, kyc_level: str, body: AccountRuleUpdate
 ) -> AccountRuleRecord:
-    """Update the limits of a KYC level.
+    """Update a KYC level's limits.
 
     Omitted fields keep their value. The daily limit must not exceed the monthly limit. The request
     waits up to one second for every process to apply the new limits. If `no_pin_limit` is zero,

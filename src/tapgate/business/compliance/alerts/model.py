@@ -17,7 +17,7 @@ from tapgate_client.schemas.compliance import (
     Resolution,
 )
 
-#: Alert type for a chat user who asks to be contacted. `details.asked_by` is the user's phone
+#: Alert type for a chat user's request to be contacted. `details.asked_by` is the user's phone
 #: number, or the channel address if the phone number is not available.
 SUPPORT_REQUEST = "SUPPORT_REQUEST"
 

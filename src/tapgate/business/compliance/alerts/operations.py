@@ -21,7 +21,7 @@ _transaction_trail = AuditTrail("transaction")
 
 
 async def create(tx: Transaction, actor: Actor, new: NewAlert) -> tuple[Alert, bool]:
-    """Create an alert, or count another occurrence of a matching unresolved one.
+    """Create an alert, or count another occurrence if a matching alert is unresolved.
 
     Returns the alert and whether it is new.
     """
@@ -57,7 +57,7 @@ async def investigate(tx: Transaction, actor: Actor, alert_id: int, note: str | 
     after = model.mark_investigating(before, note, tx.now())
     await queries.save(tx, after)
     old = model.to_record(before)
-    # The note is the reason of the audit entry, so it is not also listed as a change.
+    # The note is the audit entry's reason, so it is not also listed as a change.
     new = model.to_record(
         msgspec.structs.replace(after, investigation_notes=before.investigation_notes)
     )
@@ -98,7 +98,7 @@ async def resolve_review(
 
     The ledger applies the review decision and calls `close_alert` in the same database transaction.
     Either both happen or neither does, and only one of two concurrent decisions is applied. The
-    approval of the decision, if it needed one, ends in the same database transaction too.
+    decision's approval, if one was required, ends in the same database transaction too.
     """
     assert alert.transaction_id is not None
     release = resolution.transaction_decision == TransactionDecision.RELEASE

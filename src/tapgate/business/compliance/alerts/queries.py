@@ -32,7 +32,7 @@ async def get(reader: Database | Transaction, alert_id: int, *, for_update: bool
 
 
 async def load_records(services: Services, alert_ids: Collection[int]) -> dict[int, AlertRecord]:
-    """Return the API records of alerts by id, for event data."""
+    """Return alert API records by id, for event data."""
     rows = await services.database.fetch(
         f"{_SELECT} WHERE id = ANY ($1::bigint[])", list(alert_ids)
     )
@@ -75,7 +75,7 @@ _SAME_KEY: Final = (
 
 
 async def add(tx: Transaction, alert_id: int, new: NewAlert, open_key: str | None = None) -> Alert:
-    """Insert an alert, or count another occurrence of a matching unresolved one, and return it.
+    """Insert an alert, or count another occurrence if a matching one is unresolved; return it.
 
     An alert matches if it has the same type and open key or, if `open_key` is None, the same rule
     and subscriber. An alert that holds a transaction never matches. A new occurrence replaces the

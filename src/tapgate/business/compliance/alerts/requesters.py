@@ -17,8 +17,8 @@ async def list_requesters(reader: Database | Transaction, transaction_id: int) -
     """Return the people who asked for a transaction: an admin, or those who know the secret.
 
     Everyone who created or rotated an API key has had its secret. The same applies to everyone who
-    created a signing key of the processor, terminal or partner that signed the request, even if
-    the key was deleted later. Transactions of customers and services have no requester.
+    created a signing key of the processor, terminal or partner that signed the request, even if the
+    key was deleted later. Transactions by customers and services have no requester.
     """
     row = await reader.fetchrow(
         """SELECT coalesce(context ->> 'requested_by', scope) AS requested_by,
@@ -56,9 +56,9 @@ async def list_requesters(reader: Database | Transaction, transaction_id: int) -
 async def _list_key_creators(
     reader: Database | Transaction, owners_and_key: list[int | None]
 ) -> list[int]:
-    """Return the admins who created a signing key of an owner, given by its ID or one of its keys.
+    """Return the admins who created an owner's signing keys, by the owner's ID or one of its keys.
 
-    Requests of older owners have the ID of a key as their scope. IDs are unique across tables.
+    Requests by older owners have a key ID as their scope. IDs are unique across tables.
     """
     rows = await reader.fetch(
         """WITH owners AS (

@@ -52,7 +52,7 @@ async def _to_record(
 async def _find_masked(
     request: GuardedRequest, reader: Database | Transaction, alerts: Sequence[Alert]
 ) -> set[int]:
-    """Return the IDs of the alerts that concern a subscriber hidden from the caller."""
+    """Return the IDs of alerts that concern a subscriber hidden from the caller."""
     subjects = {Subject("alert", alert.public_id): alert.id for alert in alerts}
     hidden = await find_hidden_subjects(reader, request.caller, request.services.clock(), subjects)
     return {subjects[subject] for subject in hidden}
@@ -71,8 +71,8 @@ async def create_alert(
 ) -> Reply[AlertCreated]:
     """Create an alert.
 
-    If the subscriber already has an unresolved alert of the same rule that holds no transaction, no
-    new alert is created. Instead, the existing alert's `occurrences` increases and the response
+    If the subscriber already has an unresolved alert for the same rule that holds no transaction,
+    no new alert is created. Instead, the existing alert's `occurrences` increases and the response
     status is 200. The same applies to an unresolved `SUPPORT_REQUEST` with the same
     `details.asked_by`.
     """
@@ -93,8 +93,8 @@ async def list_alerts(request: RequestContext, query: AlertFilters) -> Page[Aler
     one-time code. The `details` of a masked alert contain only the fields written by a compliance
     rule, and its `investigation_notes` and `resolution_notes` are null.
 
-    `card_serial` selects the unresolved alert about a clone of this card. A masked alert is not
-    found by it, because it would reveal whose card it is.
+    `card_serial` selects the unresolved clone alert for this card. A masked alert is not found by
+    it, because it would reveal whose card it is.
     """
     rows = await queries.list_page(request.services.database, query)
     masked = await _find_masked(request, request.services.database, rows)
@@ -124,7 +124,7 @@ async def assign_alert(request: RequestContext, tx: Transaction, id: AlertId) ->
     "/{id}/unassign", errors=(Code.ALREADY_RESOLVED,), unguarded=Unguarded.NO_EFFECT, effect="sets"
 )
 async def unassign_alert(request: RequestContext, tx: Transaction, id: AlertId) -> AlertResponse:
-    """Remove the assignee of an alert."""
+    """Unassign an alert."""
     alert = await operations.assign(tx, request.actor, id, None, "unassigned")
     return AlertResponse(message="Alert unassigned", alert=await _to_record(request, tx, alert))
 

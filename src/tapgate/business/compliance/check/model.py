@@ -26,7 +26,7 @@ _ACTION_TEXTS: Final = {
 
 
 def build_result(assessment: Assessment) -> ComplianceCheckResult:
-    """Build the result of a check.
+    """Build a check result.
 
     A transaction is allowed if it passes all assessed checks, regardless of available funds. The
     violations also include the rules that would hold the transaction or raise an alert.

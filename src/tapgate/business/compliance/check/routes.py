@@ -34,7 +34,7 @@ async def check_compliance(
     with which the transaction would be declined, and the types of the rules that would raise an
     alert or hold the transaction.
 
-    `risk_level` is the highest severity of the violations, or LOW if there are none. `score` is 0
+    `risk_level` is the highest violation severity, or LOW if there are no violations. `score` is 0
     if there are none, and otherwise 10 to 29 (LOW), 30 to 59 (MEDIUM), 60 to 84 (HIGH) or 85 to 100
     (CRITICAL).
     """

@@ -90,10 +90,10 @@ def _build_window_error(kind: str) -> ApiError:
 
 
 def _require_consistent(rule: ComplianceRule, request: NewRule | RuleUpdate) -> None:
-    """Reject combinations of fields that could never match or whose action could not be applied.
+    """Reject field combinations that could never match or whose action could not be applied.
 
     Combinations with `transaction_types` are checked only if the request sets one of the combined
-    fields, so that other fields of an older, inconsistent rule can still be changed.
+    fields, so that other fields can still be changed in an older, inconsistent rule.
     """
     sets_types_or_subject = request.subject is not None or request.transaction_types is not None
     if sets_types_or_subject:
@@ -124,7 +124,7 @@ def _parse_amount(threshold: str | int, currency: str) -> int:
 
 
 def _parse_count(threshold: str | int, _currency: str) -> int:
-    """Parse a count given as an integer or a string of digits."""
+    """Parse a count given as an integer or a digit string."""
     if isinstance(threshold, str):
         is_valid = threshold.isascii() and threshold.isdigit() and len(threshold) <= 9
         threshold = int(threshold) if is_valid else -1

@@ -1,4 +1,4 @@
-"""Keysets: the issuer keys of cards that sign their taps."""
+"""Keysets: issuer keys for cards that sign their taps."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -26,7 +26,7 @@ _trail = AuditTrail("keyset")
 
 _SELECT: Final = """
     SELECT id, name, version, kcv, keys, master_key, status, created_at FROM card_keysets"""
-#: Advisory lock under which the next version of a name is determined.
+#: Advisory lock for determining a name's next version.
 _VERSION_LOCK_KEY: Final = 0x6B_6579_7365_7473  # "keysets" in ASCII
 
 
@@ -36,7 +36,7 @@ class Keyset(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     kcv: str
     keys: bytes  # sealed
-    #: Sealed. None for a keyset of an earlier release, until a card is personalized with it.
+    #: Sealed. None for a keyset from an earlier release, until a card is personalized with it.
     master_key: bytes | None
     status: KeysetStatus
     created_at: datetime
@@ -47,7 +47,7 @@ class Keyset(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def to_record(keyset: Keyset, cards: int = 0) -> KeysetRecord:
-    """Return the record of a keyset whose keys this number of cards have."""
+    """Return a keyset's record, with the number of cards that have its keys."""
     return build_record(
         KeysetRecord, keyset, id=ids.encode(ids.CARD_KEYSET, keyset.id), cards=cards
     )
@@ -56,7 +56,7 @@ def to_record(keyset: Keyset, cards: int = 0) -> KeysetRecord:
 async def create(
     tx: Transaction, actor: Actor, new: NewKeyset, *, vault: Vault, signals: Signals
 ) -> Keyset:
-    """Create a keyset. Further keysets of the same name are its next versions."""
+    """Create a keyset. Further keysets with the same name are its next versions."""
     keyset_id = tx.new_id()
     keys = IssuerKeys.create(new.meta_read_key, new.file_read_key)
     await tx.execute("SELECT pg_advisory_xact_lock($1)", _VERSION_LOCK_KEY)
@@ -88,7 +88,7 @@ async def retire(
     confirmed_cards: int | None,
     signals: Signals,
 ) -> KeysetRecord:
-    """Retire a keyset. From then on, no proof of its cards is accepted.
+    """Retire a keyset. From then on, card proofs with its keys are rejected.
 
     `confirmed_cards` must be the number of its cards, if it is given.
     """

@@ -178,7 +178,7 @@ def unblock(card: Card, reason: str | None, now: datetime) -> Card:
 def get_link_error(card: Card, holder: Subscriber, now: datetime) -> ApiError | None:
     """Return the error if the card cannot be linked, otherwise None.
 
-    The error is returned, not raised, so that the result of the PIN check is committed.
+    The error is returned, not raised, so that the PIN check result is committed.
     """
     match card.status_at(now):
         case CardStatus.ACTIVE | CardStatus.BLOCKED:

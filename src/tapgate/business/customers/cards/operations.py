@@ -158,9 +158,9 @@ async def _lock_subscriber_and_card(
 
 
 async def _require_valid_proof(tx: Transaction, card: Card, proof: ProofResult) -> None:
-    """Require a proof of this card. A link that was used before raises no alert.
+    """Require a card proof from this card. A link that was used before raises no alert.
 
-    People paste old links into the chat. No money moves, so this is no sign of a clone.
+    People paste old links into the chat. No money moves, so this does not indicate a clone.
     """
     if proof.is_signed and proof.card_serial != card.serial:
         raise invalid_field("card_proof", OTHER_CARD_MESSAGE)
@@ -178,7 +178,7 @@ def _raise_after_commit(error: ApiError | None) -> None:
 
 
 async def _notify_holder(tx: Transaction, card: Card, reason: str, vault: Vault) -> None:
-    """Notify the subscriber of the block, regardless of who requested it.
+    """Notify the subscriber about the block, regardless of who requested it.
 
     A subscriber who did not request the block must learn about it.
     """

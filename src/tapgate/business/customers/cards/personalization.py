@@ -49,10 +49,10 @@ _trail = AuditTrail("card")
 #: Age up to which a tap confirms issued keys. Personalizing the card again issues the same keys.
 ISSUED_KEYS_LIFETIME: Final = timedelta(hours=24)
 
-#: Query of the URL on the chip. The chip replaces the zeros at every tap.
+#: Query string in the chip's URL. The chip replaces the zeros at every tap.
 _URL_QUERY: Final = f"/t?picc_data={'0' * 32}&cmac={'0' * 16}"
-#: Bytes of the NDEF file before the URL without its scheme: the length of the message, the header
-#: of the record, and one byte for the scheme.
+#: Bytes in the NDEF file before the URL without its scheme: the message length, the record header,
+#: and one byte for the scheme.
 _NDEF_HEADER_BYTES: Final = 7
 
 
@@ -122,7 +122,7 @@ async def _derive_own_keys(
 
 
 def _compute_offsets(public_url: str) -> SdmOffsets:
-    """Return the offsets of the chip's mirrors. The record abbreviates the URL's scheme."""
+    """Return the chip's mirror offsets. The record abbreviates the URL's scheme."""
     start = _NDEF_HEADER_BYTES - len(public_url.partition("://")[0] + "://")
     url = public_url + _URL_QUERY
     mac_offset = start + url.index("cmac=") + len("cmac=")
@@ -138,7 +138,7 @@ async def confirm(
 ) -> Card:
     """Confirm the issued keys by a tap, which is consumed. The counter starts again with it.
 
-    Without issued keys, the tap of a card that signs its taps is consumed, and nothing changes.
+    Without issued keys, a signing card's tap is consumed, and nothing changes.
     """
     card = await _lock_card(tx, actor, serial)
     uid = _require_signing_uid(card)

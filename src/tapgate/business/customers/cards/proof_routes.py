@@ -1,4 +1,4 @@
-"""Endpoints of keysets, and of the personalization and the taps of cards."""
+"""Endpoints for keysets, card personalization and card taps."""
 
 from tapgate.business.customers.cards import keysets, personalization, queries, tap_history
 from tapgate.business.customers.cards.keysets import to_record
@@ -62,8 +62,8 @@ async def create_keyset(request: GuardedRequest, tx: Transaction, body: NewKeyse
     and one byte of key version as input) and signs its taps. A key that is absent is generated. The
     keys are sealed and never returned: compare them with another party by `kcv`.
 
-    A keyset with the name of an existing one is its next `version`. To rotate keys, create the next
-    version, personalize the cards again and retire the previous version.
+    A keyset with the same name as an existing one is its next `version`. To rotate keys, create the
+    next version, personalize the cards again and retire the previous version.
     """
     services = request.services
     keyset = await keysets.create(
@@ -102,10 +102,10 @@ async def retire_keyset(
 ) -> KeysetRecord:
     """Retire a keyset.
 
-    This is permanent. Every process rejects proofs of its cards with 403 `CARD_NOT_GENUINE`,
-    normally before the response is sent, so its cards cannot pay until they are personalized again.
-    Send the number of its cards in `cards` to make sure that you know how many stop working: any
-    other number fails with 422.
+    This is permanent. Every process rejects its cards' proofs with 403 `CARD_NOT_GENUINE`, normally
+    before the response is sent, so its cards cannot pay until they are personalized again. Send the
+    number of its cards in `cards` to make sure that you know how many stop working: any other
+    number fails with 422.
     """
     return await keysets.retire(
         tx, request.actor, id, confirmed_cards=body.cards, signals=request.services.signals
@@ -129,11 +129,11 @@ async def retire_keyset(
 async def personalize_card(
     request: RequestContext, tx: Transaction, serial: str, body: NewPersonalization
 ) -> Personalization:
-    """Issue the keys of a card.
+    """Issue a card's keys.
 
     The response contains what an encoder writes to the chip: the keys `k0` to `k4`, the URL, and
-    the offsets of the SDM settings, in bytes from the start of the NDEF file. `k1` is the file read
-    key, `k2` the meta read key, and the others are the card's own. The MAC input is empty.
+    the SDM setting offsets, in bytes from the start of the NDEF file. `k1` is the file read key,
+    `k2` the meta read key, and the others are the card's own. The MAC input is empty.
 
     The card works as before until a tap confirms the keys. Until then, the same request returns the
     same keys again, so that an interrupted encoding can be repeated. A tap must confirm the keys
@@ -179,7 +179,7 @@ async def confirm_personalization(
     body: PersonalizationConfirmation,
     prepared: DecryptedProof,
 ) -> CardRecord:
-    """Confirm the keys of a card by a tap.
+    """Confirm a card's keys by a tap.
 
     From then on, the card pays only with a proof, and taps with earlier keys are rejected. The tap
     is consumed, and the counter starts again with it.
@@ -199,7 +199,7 @@ async def confirm_personalization(
     objects=ObjectAccess.UNRESTRICTED,
 )
 async def list_card_taps(request: RequestContext, serial: str) -> Page[CardTapRecord]:
-    """List the last 100 proofs of a card.
+    """List a card's last 100 proofs.
 
     Newest first. `accepted` taps were consumed by a payment, a recorded decline or the confirmation
     of keys. `used` and `not_genuine` taps were rejected.

@@ -57,7 +57,7 @@ async def find_by_serial(reader: Reader, serial: str) -> Card | None:
 
 
 async def load_records(services: Services, card_ids: Collection[int]) -> dict[int, CardRecord]:
-    """Return the API records of cards by id, for event data."""
+    """Return card API records by id, for event data."""
     rows = await services.database.fetch(
         f"{_SELECT} WHERE c.id = ANY ($1::bigint[])", list(card_ids)
     )
@@ -122,12 +122,12 @@ async def lock_with_row(tx: asyncpg.Connection, serial: str) -> Card:
 
 
 async def save_keys(tx: Transaction, card: Card) -> None:
-    """Store the keys of a card's chip. The caller must hold the locks of `lock_with_row`."""
+    """Store a card chip's keys. The caller must hold the locks of `lock_with_row`."""
     await update_row(tx, "cards", card, _KEY_COLUMNS)
 
 
 async def count_child_cards(tx: asyncpg.Connection, subscriber_id: int, now: datetime) -> int:
-    """Count the child cards of a subscriber that are neither lost nor expired.
+    """Count a subscriber's child cards that are neither lost nor expired.
 
     The caller must hold the subscriber's lock.
     """

@@ -246,10 +246,10 @@ async def unblock_card(
 async def change_card_pin(
     request: RequestContext, tx: Transaction, serial: str, body: PinChange
 ) -> SuccessResponse:
-    """Change the PIN of a child card.
+    """Change a child card's PIN.
 
-    A wrong old PIN counts as a wrong PIN of the card. Other cards use the PIN of their subscriber,
-    and so have no PIN to change.
+    A wrong old PIN counts as a wrong PIN attempt for the card. Other cards use the PIN of their
+    subscriber, and so have no PIN to change.
     """
     return await pin_routes.change_pin(request, tx, pin_operations, serial, body)
 
@@ -263,7 +263,7 @@ async def change_card_pin(
 async def request_card_pin_reset(
     request: RequestContext, tx: Transaction, serial: str
 ) -> SuccessResponse:
-    """Request a reset of a child card's PIN.
+    """Request a child card PIN reset.
 
     Sends a 6-digit one-time code to the parent's phone. The code is valid for 5 minutes and 3
     attempts, only for this card, and replaces its previous code. A phone number receives at most 1
@@ -306,11 +306,11 @@ async def upload_cards(request: RequestContext, body: bytes) -> UploadCardsRespo
 
     Send the file as the request body, or as `file` in a multipart form. The header is `Serial
     No.,MAC Address`, optionally followed by `,Expiry Date` and `,Keyset`. A file has at most 10,000
-    rows. A card with the ID or the name of an active keyset was personalized by a bureau with key
-    version 1: it has the authenticity `sun`. A name refers to the newest active version.
+    rows. A card with an active keyset's ID or name was personalized by a bureau with key version 1:
+    it has the authenticity `sun`. A name refers to the newest active version.
 
-    Rows with the serial of an existing card are skipped, and valid rows are stored even if other
-    rows fail. `row` is the number of the line on which the row begins; the header is line 1.
+    Rows with an existing card's serial are skipped, and valid rows are stored even if other rows
+    fail. `row` is the number of the line on which the row begins; the header is line 1.
     """
     services = request.services
     return await upload(

@@ -1,4 +1,4 @@
-"""Taps of a card: accepted and rejected proofs."""
+"""Card tap history: accepted and rejected proofs."""
 
 from datetime import datetime
 from functools import partial
@@ -23,7 +23,7 @@ from tapgate_client import clock, ids
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.card_proofs import CardTapRecord, CardTapResult
 
-#: Field of a transaction's context with the counter of the tap that it consumed.
+#: Transaction context field with the counter from the tap that it consumed.
 COUNTER_FIELD: Final = "card_counter"
 
 _SELECT_TRANSACTIONS: Final = f"""
@@ -41,7 +41,7 @@ class _Tap(NamedTuple):
 
 
 async def list_taps(database: Database, card: Card, now: datetime) -> list[CardTapRecord]:
-    """Return the last taps of a card, newest first. Repeated ones are omitted first."""
+    """Return a card's last taps, newest first. Repeated ones are omitted first."""
     rows = await database.fetch(
         f"SELECT at, counter, terminal_id, result, is_repeated"
         f" FROM ({SELECT_TAPS}) AS tap ORDER BY id DESC",
@@ -51,7 +51,7 @@ async def list_taps(database: Database, card: Card, now: datetime) -> list[CardT
         _Tap(at, counter, terminal and ids.encode(ids.TERMINAL, terminal), result, is_repeated)
         for at, counter, terminal, result, is_repeated in rows
     ]
-    # The account's transactions have an index. Those of an unlinked card have no account.
+    # The account's transactions have an index. An unlinked card's taps have no account.
     sources: list[tuple[str, int | None]] = [("from_account IS NULL AND $2::bigint IS NULL", None)]
     if card.account_id is not None:
         sources.append(("from_account = $2", card.account_id))

@@ -26,7 +26,7 @@ def parse_uid(text: str) -> str | None:
 
 
 def is_signing_uid(uid: str) -> bool:
-    """Return whether a UID has the 7 bytes of a chip that signs its taps."""
+    """Return whether a UID has 7 bytes, as chips that sign their taps do."""
     return uid.count(":") == UID_BYTES - 1
 
 

@@ -20,12 +20,12 @@ from tapgate_client.schemas.cards import UploadCardsResponse
 
 _trail = AuditTrail("card")
 
-#: Advisory lock held by the single active upload. Without it, two uploads of the same cards in
+#: Advisory lock held by the single active upload. Without it, two uploads with the same cards in
 #: different orders could deadlock.
 LOCK_KEY: Final = 0x63_6172_6473  # "cards" in ASCII
 
-#: Statement timeout of the insert, and maximum wait for the lock. The usual statement timeout is
-#: too short to insert and index 10,000 cards.
+#: Insert statement timeout, and maximum wait for the lock. The usual statement timeout is too short
+#: to insert and index 10,000 cards.
 UPLOAD_TIMEOUT_SECONDS: Final = 30.0
 _LOCK_RETRY_SECONDS: Final = 0.1
 
@@ -90,7 +90,7 @@ async def upload(
 
 @asynccontextmanager
 async def _acquire_upload_lock(open_transaction: OpenTransaction) -> AsyncIterator[Transaction]:
-    """Yield the database transaction of the single active upload.
+    """Yield the single active upload's database transaction.
 
     Other uploads poll for the lock, and fail with 503 after a timeout. Waiting inside the database
     would occupy connections that payments need.

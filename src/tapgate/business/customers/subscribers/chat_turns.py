@@ -1,4 +1,4 @@
-"""Turns of subscribers in the chat, as reported by the messenger."""
+"""Subscribers' chat turns, as reported by the messenger."""
 
 from datetime import timedelta
 from typing import Final
@@ -19,7 +19,7 @@ endpoints = Endpoints("Messages", objects=ObjectAccess.ANY)
 #: An ID contains the start of its millisecond.
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
-#: A number's turns from before the subscriber had it are those of another person.
+#: A number's turns from before the subscriber had it belong to another person.
 _INSERT_SQL: Final = """
     INSERT INTO chat_turns
         (id, subscriber_id, channel, input, command, outcome, error_code, replies)
@@ -39,10 +39,10 @@ _LIST_SQL: Final = """
 
 @endpoints.post("/api/v1/chat/turns", access=Access(service=True), effect="sets")
 async def report_chat_turns(request: RequestContext, body: ChatTurns) -> ReportChatTurnsResponse:
-    """Report turns of the chat.
+    """Report chat turns.
 
-    The messenger reports each turn of a person whose phone number it knows. A turn has no text,
-    amount or recipient. Turns of numbers without a subscriber are skipped, and a turn that is
+    The messenger reports each turn by a person whose phone number it knows. A turn has no text,
+    amount or recipient. Turns from numbers without a subscriber are skipped, and a turn that is
     reported again is stored once. `stored` is the number of turns that were stored.
     """
     return ReportChatTurnsResponse(stored=await _store(request.services.database, body.data))
@@ -51,7 +51,7 @@ async def report_chat_turns(request: RequestContext, body: ChatTurns) -> ReportC
 async def list_turns(
     database: Database, subscriber_id: int, *, before: int, limit: int
 ) -> list[asyncpg.Record]:
-    """Return the newest turns of a subscriber before an ID."""
+    """Return a subscriber's newest turns before an ID."""
     return await database.fetch(_LIST_SQL, subscriber_id, before, limit)
 
 

@@ -146,7 +146,7 @@ def build_subscriber(
 
 
 def loses_access(before: Subscriber, after: Subscriber) -> bool:
-    """Return whether whoever has a statement link of the subscriber may no longer use it.
+    """Return whether the subscriber's statement links may no longer be used.
 
     The subscriber becomes restricted, blocked or closed, or changes the phone number to which the
     link was sent.

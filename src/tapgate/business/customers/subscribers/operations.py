@@ -69,8 +69,8 @@ async def update(
     """Update a subscriber. If no value changes, no audit entry or event is written.
 
     A KYC decision marks the documents uploaded so far as decided, even if no value changes. The
-    audit log records a change of the KYC level or status as an override, because the requirements
-    of the level were not checked.
+    audit log records a KYC level or status change as an override, because the level's requirements
+    were not checked.
     """
     before = await queries.lock_editable(tx, actor, subscriber_id)
     after = model.apply_update(before, update, tx.now())

@@ -1,4 +1,4 @@
-"""Operations on the PINs of subscribers."""
+"""Subscriber PIN operations."""
 
 from tapgate.auth.actors import Actor
 from tapgate.business.customers.subscribers import queries

@@ -61,7 +61,7 @@ _UPDATE: Final = f"""
     WHERE id = {_PARAMETERS["id"]}"""
 
 _SELECT_ID: Final = "SELECT s.id FROM subscribers s"
-#: Expressions of the indexes for beginnings of names.
+#: Index expressions for name prefixes.
 _NAME_COLUMNS: Final = (
     "lower(s.first_name || ' ' || s.last_name)",
     "lower(s.last_name || ' ' || s.first_name)",
@@ -206,7 +206,7 @@ async def search(
 
 
 class QueueConditions(PageConditions):
-    """Conditions of the KYC queue: the longest waiting first, and those who do not wait last."""
+    """KYC queue conditions: longest-waiting subscribers first, subscribers who do not wait last."""
 
     def __init__(self, filters: PageQuery) -> None:
         super().__init__(filters, "s.id", order="s.kyc_pending_since, s.id")
@@ -229,14 +229,14 @@ class QueueConditions(PageConditions):
 
 
 def get_position(filters: SubscriberFilters, subscriber: Subscriber) -> int | tuple[int, int]:
-    """Return the position of a subscriber in the list with these filters."""
+    """Return a subscriber's position in the list with these filters."""
     if not _is_queue(filters):
         return subscriber.id
     return get_queue_position(subscriber.kyc_pending_since, subscriber.id)
 
 
 def get_queue_position(waiting_since: datetime | None, subscriber_id: int) -> tuple[int, int]:
-    """Return the position of a subscriber in the KYC queue."""
+    """Return a subscriber's position in the KYC queue."""
     if waiting_since is None:
         return _NOT_WAITING, subscriber_id
     return (waiting_since - _EPOCH) // timedelta(microseconds=1), subscriber_id
@@ -269,7 +269,7 @@ async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
 
 
 async def delete_statement_links(tx: asyncpg.Connection, subscriber_id: int) -> None:
-    """Delete the statement files of a subscriber.
+    """Delete a subscriber's statement files.
 
     Statement links work without credentials. The caller must already have saved the change that
     ends them, so that a concurrent `lock_restriction` waits for this database transaction.

@@ -1,6 +1,6 @@
 """Access checks for restricted subscribers, on single requests and in lists.
 
-The rules in `auth/disclosure.py` decide from whom a subscriber is hidden. Requests from API
+The rules in `auth/disclosure.py` decide which callers cannot see a subscriber. Requests from API
 keys, and from admins who have not verified a code, get 403 `OTP_REQUIRED`. Partners can fund a
 restricted subscriber, but the receipt omits personal data.
 """
@@ -72,7 +72,7 @@ def exclude_hidden(conditions: Conditions, caller: Principal, now: datetime) -> 
 def exclude_hidden_accounts(
     conditions: Conditions, caller: Principal, now: datetime, *columns: str
 ) -> None:
-    """Exclude rows in which a column holds the account of a subscriber hidden from the caller."""
+    """Exclude rows in which a column contains a hidden subscriber's account."""
     hidden = build_hidden_condition(conditions, caller, now)
     if hidden is not None:
         for column in columns:

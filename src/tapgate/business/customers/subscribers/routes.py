@@ -76,7 +76,7 @@ def _to_record(request: GuardedRequest, subscriber: Subscriber) -> SubscriberRec
 async def _to_disclosed_record(
     request: GuardedRequest, tx: Transaction, subscriber: Subscriber
 ) -> DisclosedSubscriber:
-    """Return the record of a changed subscriber, who may be hidden from the caller."""
+    """Return a changed subscriber's record; the subscriber may be hidden from the caller."""
     hidden = await is_hidden(tx, request.caller, tx.now(), subscriber.id)
     return to_disclosed_record(_to_record(request, subscriber), hidden=hidden)
 
@@ -206,9 +206,9 @@ async def update_subscriber(
     """Update a subscriber.
 
     Fields that are absent or null keep their values. `kyc_level` selects the limits, which the
-    account rules define. The requirements of a level are not checked here, so the audit log records
-    a change of `kyc_level` or `kyc_status` as an override. `language` is the language of messages
-    to the subscriber; services can set only this field. A closed subscriber cannot be changed.
+    account rules define. The level's requirements are not checked here, so the audit log records a
+    change to `kyc_level` or `kyc_status` as an override. `language` is the subscriber's message
+    language; services can set only this field. A closed subscriber cannot be changed.
 
     Setting `restricted` to true invalidates the subscriber's statement links. It also hides the
     record from API keys, and from admins who have not verified a one-time code sent to the
@@ -405,7 +405,7 @@ async def list_subscriber_messages(
     """List the messages sent to a subscriber.
 
     Newest first, without the text. Messages from before the phone number was assigned to the
-    subscriber are not listed, because they may be for a previous owner of the number.
+    subscriber are not listed, because they may be for the number's previous owner.
 
     `status` is `queued`, `sent`, `delivered`, `read` or `failed`. If it is `failed`, `error_code`
     is the provider's or messenger's error code, or `expired` for a message not sent in time. If

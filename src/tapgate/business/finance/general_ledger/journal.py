@@ -1,4 +1,4 @@
-"""Journal export of a day or period, assembled from pages of transactions."""
+"""Journal export for a day or period, assembled from transaction pages."""
 
 import asyncio
 from datetime import date
@@ -24,7 +24,7 @@ class JournalFile(NamedTuple):
     name: str
     content: bytes
     content_type: str
-    next_cursor: str | None  # cursor of the next file, if there are more transactions
+    next_cursor: str | None  # cursor for the next file, if there are more transactions
 
 
 async def export_journal(
@@ -69,7 +69,7 @@ async def export_journal(
 
 
 def _get_period(query: JournalQuery) -> tuple[str, str]:
-    """Return the first and last day of the journal."""
+    """Return the journal's first and last day."""
     if query.day is not None:
         if query.from_ is not None or query.to is not None:
             raise invalid_field("day", "must not be combined with from and to")

@@ -1,8 +1,8 @@
 """Journal files: JSON, CSV, hledger and Beancount.
 
 Each format has an opening, rows page by page, and an ending. Descriptions contain no personal data:
-they are made of the transaction's type only. References are texts of callers, so each format
-escapes them.
+they state only the transaction's type. References are caller-supplied text, so each format escapes
+them.
 """
 
 import re
@@ -27,7 +27,7 @@ _TEXT_CONTENT_TYPE: Final = "text/plain; charset=utf-8"
 _COLUMNS: Final = JournalRow.__struct_fields__
 _get_cells = attrgetter(*_COLUMNS)
 
-#: Characters of a reference that are percent-encoded in a tag of hledger.
+#: Reference characters that are percent-encoded in an hledger tag.
 _ESCAPED_IN_TAGS: Final = re.compile(r"[^\w./#+-]+|^[.+-]")
 _CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 DESCRIPTIONS: Final[Mapping[str, str]] = {
@@ -72,7 +72,7 @@ class JournalBuilder:
         return b'{"data":['
 
     def render_entries(self, entries: Sequence[Any], *, is_first: bool) -> bytes:
-        """Render whole transactions, which follow those of earlier calls."""
+        """Render whole transactions, which follow the transactions from earlier calls."""
         rows = b",".join(map(msgspec.json.encode, self.build_rows(entries)))
         return rows if is_first or not rows else b"," + rows
 
@@ -141,11 +141,11 @@ class _AccountingBuilder(CsvJournalBuilder):
         return f"{ROOTS[kind]}:{to_account_component(self._codes_by_kind[kind])}"
 
     def format_head(self, entry: Any) -> list[str]:
-        """Return the lines of a transaction before its postings."""
+        """Return a transaction's lines before its postings."""
         raise NotImplementedError
 
     def format_posting(self, posting: str, account_id: str) -> list[str]:
-        """Return the lines of a posting."""
+        """Return a posting's lines."""
         raise NotImplementedError
 
 
@@ -153,7 +153,7 @@ class HledgerJournalBuilder(_AccountingBuilder):
     extension = "journal"
 
     def render_opening(self) -> bytes:
-        # hledger requires a decimal mark in the format of a commodity, also without decimals.
+        # hledger requires a decimal mark in a commodity format, even without decimals.
         whole, _, decimals = self._zero.partition(".")
         sample = f"1{3 * whole}.{decimals}"
         lines = ["decimal-mark .", f"commodity {sample} {self._currency}"]

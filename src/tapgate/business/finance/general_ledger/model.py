@@ -1,4 +1,4 @@
-"""Conversion of balances in minor units to the records of the general ledger."""
+"""Converts balances in minor units to general ledger records."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple

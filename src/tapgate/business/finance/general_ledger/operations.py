@@ -14,7 +14,7 @@ _trail: Final = AuditTrail("gl_codes")
 
 
 async def update_codes(tx: Transaction, actor: Actor, updates: list[GlCodeUpdate]) -> GlCodes:
-    """Change the GL codes of the given kinds. All other kinds keep their codes."""
+    """Change the GL codes for the given kinds. All other kinds keep their codes."""
     await queries.lock_codes(tx)
     before = {code.kind: code for code in await queries.list_codes(tx)}
     after = {**before, **{update.kind: _apply(update, before) for update in updates}}

@@ -151,7 +151,7 @@ async def list_transaction_ids(
 
 
 async def list_entries(database: Database, transaction_ids: Sequence[int]) -> list[Any]:
-    """Return the entries of transactions, with the kinds of both accounts, in posting order."""
+    """Return transaction entries, with the kinds of both accounts, in posting order."""
     if not transaction_ids:
         return []
     rows: list[Any] = await database.fetch(

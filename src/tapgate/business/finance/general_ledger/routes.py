@@ -1,4 +1,4 @@
-"""Endpoints of the general ledger."""
+"""General ledger endpoints."""
 
 from datetime import timedelta
 
@@ -90,13 +90,13 @@ async def get_trial_balance(request: RequestContext, query: TrialBalanceQuery) -
 async def export_ledger_journal(
     request: RequestContext, query: JournalQuery
 ) -> Reply[Page[JournalRow]]:
-    """Export the journal of a day or period.
+    """Export the journal for a day or period.
 
     Set either `day`, or `from` and `to`, which include at most 31 days. The journal contains every
-    ledger entry of the transactions that completed in this time, in the platform's time zone,
-    ordered by transaction ID and position. In `json` and `csv`, each entry has two rows: the debit
-    and the credit. `hledger` and `beancount` are text files for these programs, with one account
-    per GL code.
+    ledger entry for transactions that completed in this time, in the platform's time zone, ordered
+    by transaction ID and position. In `json` and `csv`, each entry has two rows: the debit and the
+    credit. `hledger` and `beancount` are text files for these programs, with one account per GL
+    code.
 
     `reference` is the payment's `transaction_ref`, or else the `request_id` or the partner's
     reference. In `hledger`, it is a tag with percent-encoded punctuation. Descriptions contain no
@@ -104,7 +104,7 @@ async def export_ledger_journal(
 
     A file has at most `limit` transactions, 20,000 by default. If there are more, `next_cursor`,
     also in the `X-Next-Cursor` header, is the `cursor` for the next file. A later file continues
-    the journal. The journal of the current day grows until the day ends.
+    the journal. The current day's journal grows until the day ends.
     """
     services, settings = request.services, request.services.settings
     file = await export_journal(

@@ -1,4 +1,4 @@
-"""Verification and lookup of cards by terminals and apps before a payment."""
+"""Card verification and lookup by terminals and apps before a payment."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -30,7 +30,7 @@ class _CardWallet(NamedTuple):
 
 
 class PresentedCard(NamedTuple):
-    """Card as a terminal or an app presents it: by serial or UID, by the proof of a tap or both."""
+    """Card as a terminal or an app presents it: by serial or UID, by a tap's proof, or both."""
 
     identifier: str | None
     proof: ProofResult | None
@@ -98,8 +98,8 @@ async def _find_card(
 ) -> Card | None:
     """Return the card that the request or its proof names.
 
-    With a proof, the error for an unknown card is the error of the proof, so that it does not
-    reveal whether a card has this serial.
+    With a proof, the error for an unknown card is the proof error, so that it does not reveal
+    whether a card has this serial.
     """
     identifier, proof = presented.identifier, presented.proof
     if identifier is None:

@@ -13,8 +13,8 @@ from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, require_found
 
-#: Scopes of a processor's terminals: the terminals themselves, and signing keys that were the scope
-#: before idempotency keys had owners.
+#: Scopes for a processor's terminals: the terminals themselves, and signing keys that were the
+#: scope before idempotency keys had owners.
 _SELECT_TERMINAL_SCOPES: Final = """
     SELECT id AS terminal_id, NULL AS key_id FROM terminals WHERE processor_id = $1
     UNION ALL
@@ -23,7 +23,7 @@ _SELECT_TERMINAL_SCOPES: Final = """
 
 
 class PaymentOutcome(NamedTuple):
-    """Current outcome of a payment: its result, or the code with which it failed."""
+    """Current payment outcome: the result, or the error code if it failed."""
 
     result: TransactionResult
     failure_code: str | None
@@ -33,9 +33,9 @@ class PaymentOutcome(NamedTuple):
 async def get_outcome(
     database: Database, caller: Principal, request_id: str, terminal_id: int | None
 ) -> PaymentOutcome:
-    """Return the outcome of a payment that the caller requested, or raise a 404.
+    """Return the outcome for a payment that the caller requested, or raise a 404.
 
-    A terminal gets its own payments, and a processor also those of its terminals. `terminal_id`
+    A terminal gets its own payments, and a processor also its terminals' payments. `terminal_id`
     selects the payments at one terminal. The processor's own payment takes precedence.
     """
     own_scopes = caller.lookup_scopes or (caller.idempotency_scope,)

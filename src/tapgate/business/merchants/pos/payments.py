@@ -39,7 +39,8 @@ async def build_payment(request: RequestContext, body: InAppPaymentRequest) -> C
         if serial is None:
             serial = proof.card_serial
     transaction_type, channel, pin = chart.ONLINE_PAYMENT, _IN_APP, None
-    # The terminal of the caller's key takes precedence over the terminal named in the request.
+    # The terminal that the caller's key belongs to takes precedence over the terminal named in the
+    # request.
     terminal_id, error_code = caller.terminal_id, None
     if isinstance(body, PosPaymentRequest):
         transaction_type, channel, pin = chart.POS_PAYMENT, _POS, body.pin

@@ -82,7 +82,7 @@ async def pay_at_terminal(
 ) -> Reply[PaymentReceipt]:
     """Take a payment by card.
 
-    Requires an idempotency key. The PIN is required above the no-PIN limit of the cardholder's KYC
+    Requires an idempotency key. The PIN is required above the no-PIN limit for the cardholder's KYC
     level, and when the card's payments without a PIN would exceed five times this limit in a day.
     If the signing key belongs to a terminal, the payment is made at this terminal, otherwise at
     `terminal_id`, if given.
@@ -133,7 +133,7 @@ async def verify_terminal_card(
 async def look_up_terminal_card(
     request: RequestContext, body: LookupCardRequest
 ) -> LookupCardResponse:
-    """Look up a card by its serial, its NFC UID or the proof of a tap, which is not consumed."""
+    """Look up a card by its serial, its NFC UID or a tap's proof, which is not consumed."""
     return await _look_up_card(request, body)
 
 
@@ -162,16 +162,16 @@ async def refund_terminal_payment(
 async def get_payment_outcome(
     request: RequestContext, request_id: str, query: PaymentLookup
 ) -> PaymentOutcomeRecord:
-    """Get the outcome of a payment by its idempotency key.
+    """Get a payment's outcome by its idempotency key.
 
     A terminal's key finds the terminal's own payments. A processor's key finds the processor's
-    payments, at a terminal or in an app, and those of its terminals. If several terminals used the
+    payments, at a terminal or in an app, and its terminals' payments. If several terminals used the
     same idempotency key, `terminal_id` selects one of them; without it, the response is 409.
 
-    The response has the fields of the receipt, or `status: failed` and the error code of the
-    decline. A payment under review has the outcome of the review once it is decided. 404 means that
-    no payment is recorded: it was rejected, for example for a wrong PIN, or it has not arrived
-    (yet). In both cases, the same request can be sent again.
+    The response has the receipt's fields, or `status: failed` and the decline's error code. A
+    payment under review has the review's outcome once it is decided. 404 means that no payment is
+    recorded: it was rejected, for example for a wrong PIN, or it has not arrived (yet). In both
+    cases, the same request can be sent again.
     """
     _touch_terminal(request)
     terminal_id = None
@@ -293,7 +293,7 @@ for _prefix, _suffix in _PREFIXES:
     async def look_up_in_app_card(
         request: RequestContext, body: LookupCardRequest
     ) -> LookupCardResponse:
-        """Look up a card by its serial, its NFC UID or the proof of a tap, from an app."""
+        """Look up a card by its serial, its NFC UID or a tap's proof, from an app."""
         return await _look_up_card(request, body)
 
     @in_app_endpoints.post(

@@ -1,4 +1,4 @@
-"""Endpoints for the signing keys of a processor and its terminals.
+"""Endpoints for signing keys that belong to a processor and its terminals.
 
 To rotate a key, create a new key and delete the old one.
 """
@@ -46,8 +46,8 @@ async def create_signing_key(
     """Create an additional signing key.
 
     The key belongs to the processor, or to the terminal `terminal_id`. Existing keys remain valid
-    until they are deleted. All keys of a terminal share one set of idempotency keys, as do all keys
-    of the processor itself. The secret is returned only in this response.
+    until they are deleted. All of a terminal's keys share one set of idempotency keys, as do all
+    keys of the processor itself. The secret is returned only in this response.
     """
     requested_id = body.terminal_id
     terminal_id = None if requested_id is None else decode_id(ids.TERMINAL, requested_id)
@@ -59,7 +59,7 @@ async def create_signing_key(
 async def list_signing_keys(
     request: RequestContext, id: ProcessorId, query: PageQuery
 ) -> Page[SigningKeyRecord]:
-    """List the signing keys of a processor and its terminals.
+    """List a processor's signing keys, including its terminals' keys.
 
     Newest first, without deleted keys. `last_used_at` is accurate to within a few seconds.
     """

@@ -113,8 +113,8 @@ async def suspend_processor(
 ) -> ProcessorResponse:
     """Suspend a processor.
 
-    Every process rejects all keys of the processor and its terminals, normally before the response
-    is sent.
+    Every process rejects all keys that belong to the processor and its terminals, normally before
+    the response is sent.
     """
     return await _change_status(request, tx, id, SUSPEND, body.reason)
 

@@ -25,7 +25,7 @@ async def replace(
     signals: Signals,
     keep: Callable[[RowT], bool] = lambda row: False,
 ) -> RulesT:
-    """Replace all rules of a table except those to keep, and return the resulting rules."""
+    """Replace all rules in a table except the ones to keep, and return the resulting rules."""
     await table.lock(tx)
     rows = await table.list_rows(tx)
     await table.replace_rows(tx, [row for row in rows if keep(row)] + new_rows)

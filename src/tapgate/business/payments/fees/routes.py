@@ -58,7 +58,7 @@ async def _describe_fee_rules(
 async def replace_fee_rules(request: GuardedRequest, tx: Transaction, body: FeeRules) -> FeeRules:
     """Replace all fee rules.
 
-    The body has the same format as the response. Each rule is a fee tier. The tiers of a type are
+    The body has the same format as the response. Each rule is a fee tier. A type's tiers are
     ordered by `up_to`, which is null in the last tier, and have the same `payer`. The rate of the
     first tier that covers the amount applies to the entire amount. Refunds, commission payouts and
     deposits by the platform must not have a fee. For payments to a processor, `payer` must be
@@ -79,7 +79,7 @@ async def replace_fee_rules_of_type(
 ) -> FeeRules:
     """Replace the fee rules of one transaction type.
 
-    The body contains the fee tiers of this type, in the same format as the response. The rules of
+    The body contains the fee tiers for this type, in the same format as the response. The rules of
     all other types are unchanged. Without tiers, the type has no fee. Returns all rules.
     """
     require_single_type(body, type)

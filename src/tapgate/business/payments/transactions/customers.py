@@ -18,7 +18,7 @@ def build_customer_party(body: CustomerMoneyRequest) -> Party:
 async def require_customer_access(
     request: GuardedRequest, subscriber_id: str | None, card_serial: str | None = None
 ) -> None:
-    """Require access to the subscriber of a request that carries no subscriber PIN.
+    """Require access to a request's subscriber if the request has no subscriber PIN.
 
     The receipt or the decline reveals the balance, and not every caller may see the balance of a
     restricted subscriber. If the subscriber does not exist, the ledger rejects the command later.

@@ -1,4 +1,4 @@
-"""Ledger entries of a transaction: the accounts that it debited and credited."""
+"""A transaction's ledger entries: the accounts that it debited and credited."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from tapgate_client.schemas.transactions import EntrySide, LedgerEntry, Transact
 async def get_entries(
     database: Database, transaction: Transaction, *, masked: bool
 ) -> TransactionEntries:
-    """Return the entries; `masked` hides names and balances, except those of platform accounts."""
+    """Return the entries; `masked` hides names and balances, except for platform accounts."""
     rows = await database.fetch(
         """SELECT entry.position, entry.amount,
                   debit.id AS debit_account, debit.kind AS debit_kind,

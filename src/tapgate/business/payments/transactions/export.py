@@ -1,4 +1,4 @@
-"""CSV export of transactions, assembled from pages of the list."""
+"""Transaction CSV export, assembled from list pages."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -31,7 +31,7 @@ _get_trailing_cells = attrgetter(*COLUMNS[COLUMNS.index("card_serial") : -1])
 
 class Export(NamedTuple):
     content: bytes
-    next_cursor: str | None  # cursor of the next file, if there are more transactions
+    next_cursor: str | None  # cursor for the next file, if there are more transactions
     masked: bool  # whether any row is masked
 
 

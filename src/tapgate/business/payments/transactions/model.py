@@ -50,7 +50,7 @@ _KIND_BY_PREFIX: Final = {kind.prefix: kind for kind in _USER_KINDS}
 
 
 class User(NamedTuple):
-    """Holder of an account, decoded from a public ID."""
+    """Account holder, decoded from a public ID."""
 
     kind: UserKind
     id: int
@@ -63,21 +63,21 @@ def parse_user_id(public_id: str) -> User | None:
     return None if kind is None or number is None else User(kind, number)
 
 
-@lru_cache(maxsize=1024)  # a list has many transactions of a few holders
+@lru_cache(maxsize=1024)  # a list has many transactions by few holders
 def get_holder(account_kind: str, owner_id: int | None) -> tuple[PartyType, str | None]:
-    """Return the type and public ID of an account's holder; the platform has no ID."""
+    """Return an account holder's type and public ID; the platform has no ID."""
     kind = _KIND_BY_ACCOUNT.get(account_kind)
     if kind is None or owner_id is None:
         return PartyType.PLATFORM, None
     return kind.type, ids.encode(kind.prefix, owner_id)
 
 
-#: Statuses of a payment without an approval code.
+#: Payment statuses without an approval code.
 _UNPAID_STATUSES: Final = (TransactionStatus.FAILED, TransactionStatus.UNDER_REVIEW)
 
 
 class TransactionSide(NamedTuple):
-    """One of the two accounts of a transaction, with its balance after the transaction."""
+    """One of a transaction's two accounts, with its balance after the transaction."""
 
     account_id: int
     kind: str
@@ -114,19 +114,19 @@ class Transaction(msgspec.Struct, frozen=True):
 
     @property
     def account_ids(self) -> list[int]:
-        """Return the account IDs of the payer and the payee. A card that is not linked has none."""
+        """Return the payer's and the payee's account IDs. A card that is not linked has none."""
         return [side.account_id for side in (self.payer, self.payee) if side is not None]
 
     @property
     def approval_code(self) -> str | None:
-        """Return the approval code of a successful payment to a merchant, or None."""
+        """Return the approval code for a successful payment to a merchant, or None."""
         if self.type not in chart.PAYMENT_TYPES or self.status in _UNPAID_STATUSES:
             return None
         return calculate_approval_code(self.id)
 
     @property
     def processor_id(self) -> int | None:
-        """Return the ID of the processor that is the payee or the payer, or None."""
+        """Return the processor's ID if it is the payee or the payer, or None."""
         for side in (self.payee, self.payer):
             if side is not None and side.kind == chart.SETTLEMENT:
                 return side.owner_id
@@ -134,7 +134,7 @@ class Transaction(msgspec.Struct, frozen=True):
 
     @property
     def failure_details(self) -> dict[str, Any] | None:
-        """Return the details of a decline, with amounts as decimal strings, or None."""
+        """Return the decline details, with amounts as decimal strings, or None."""
         if self.status != TransactionStatus.FAILED or self.encoded_result is None:
             return None
         details = decode_result(self.encoded_result).details or {}
@@ -149,7 +149,7 @@ class Transaction(msgspec.Struct, frozen=True):
 
 
 def mask_record(record: TransactionRecord) -> TransactionRecord:
-    """Return the record without the personal data of a restricted subscriber."""
+    """Return the record without a restricted subscriber's personal data."""
 
     def mask_party(party: PartyRecord | None) -> PartyRecord | None:
         return None if party is None else PartyRecord(type=party.type, id=party.id)
@@ -175,8 +175,8 @@ def to_record(
 ) -> TransactionRecord:
     """Return the record for clients.
 
-    `full` adds full names and the details of a decline, for admins. `own_accounts` are the accounts
-    of the user whose transactions are listed; they determine `direction` and `balance_after`. A
+    `full` adds full names and decline details, for admins. `own_accounts` are the accounts of the
+    user whose transactions are listed; they determine `direction` and `balance_after`. A
     transaction with a `hidden` account, whose holder is hidden from the caller, is masked.
     """
     record = _build_record(transaction, full=full, own_accounts=own_accounts)
@@ -238,7 +238,7 @@ def _find_own_side(
 ) -> tuple[Direction | None, TransactionSide | None]:
     """Return the direction and the account from the user's point of view, or (None, None).
 
-    A transfer between two accounts of the user counts as a credit.
+    A transfer between two of the user's accounts counts as a credit.
     """
     payer, payee = transaction.payer, transaction.payee
     if payee is not None and payee.account_id in own_accounts:

@@ -31,7 +31,7 @@ from tapgate_client.schemas.transactions import Channel, Receipt
 _REPLAYED_HEADERS: Final = {"Idempotent-Replayed": "true"}
 _HELD_MESSAGE: Final = "Held for review. No money moves until the review is complete."
 
-#: Callers behind whom is an admin.
+#: Caller types that act for an admin.
 _RECORDED_KINDS: Final = ("admin", "api_key")
 
 _CHANNEL_BY_PRINCIPAL: Final = {
@@ -46,7 +46,7 @@ ReceiptT = TypeVar("ReceiptT", bound=Receipt)
 
 
 class MoneyResult:
-    """Result of an accepted command, formatted for the receipt.
+    """Accepted command's result, formatted for the receipt.
 
     A balance is None for a platform account, for a payee that was only credited, and for a payee
     who is hidden from the caller.
@@ -106,9 +106,8 @@ class MoneyResult:
 async def submit_request(request: GuardedRequest, command: Command) -> MoneyResult:
     """Submit a command, or raise its decline or rejection as an ApiError.
 
-    A replay returns the original result. A subscriber who pays is not checked here: a caller
-    without full disclosure must send the payer's PIN, or the route has already checked access to
-    the payer.
+    A replay returns the original result. A paying subscriber is not checked here: a caller without
+    full disclosure must send the payer's PIN, or the route has already checked access to the payer.
     """
     services, caller = request.services, request.caller
     if request.approval is not None:
@@ -132,8 +131,8 @@ async def submit_request(request: GuardedRequest, command: Command) -> MoneyResu
     else:
         outcome = await _submit_for_disclosure(request, command)
     if request.approval is not None and outcome.replayed and outcome.code is None:
-        # The execution of an approval ends it in the same transaction, so another request has used
-        # the approval's ID as idempotency key, or the same partner reference.
+        # Executing an approval ends it in the same database transaction, so another request has
+        # used the approval's ID as idempotency key, or the same partner reference.
         raise ApiError(Code.DUPLICATE_REQUEST, "Another request has already made this transfer.")
     return MoneyResult(outcome, services.settings.currency)
 
@@ -155,7 +154,7 @@ async def _submit_for_disclosure(request: GuardedRequest, command: Command) -> O
 
 
 async def _is_payee_hidden(request: GuardedRequest, caller: Audience, payee: Party) -> bool:
-    """Return whether the payee is a restricted subscriber to whom an admin has no access."""
+    """Return whether the payee is a restricted subscriber that an admin cannot access."""
     database, now = request.services.database, request.services.clock()
     match payee:
         case Party(by="account", key=int(account_id)):
@@ -179,12 +178,12 @@ def _redact_payee(outcome: Outcome) -> Outcome:
 
 
 def get_channel(caller: Principal) -> Channel:
-    """Return the channel of a command whose route does not determine it."""
+    """Return a command's channel if its route does not determine one."""
     return _CHANNEL_BY_PRINCIPAL[caller.kind]
 
 
 def get_pin_policy(caller: Principal, transaction_type: str) -> PinPolicy:
-    """Return when the payer of a transaction that the caller requests must enter a PIN."""
+    """Return when the payer must enter a PIN for a transaction that the caller requests."""
     if transaction_type == chart.TRANSFER and caller.kind == "admin":
         return "if_given"
     return PIN_POLICIES.get(transaction_type, "if_given")
@@ -209,5 +208,5 @@ def format_amount(request: GuardedRequest, amount: int) -> str:
 
 
 def build_memo(text: str | None) -> dict[str, str] | None:
-    """Return the context of a command with an optional memo."""
+    """Return a command's context with an optional memo."""
     return None if text is None else {"memo": text}

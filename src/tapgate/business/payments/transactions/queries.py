@@ -2,7 +2,7 @@
 
 The table may hold hundreds of millions of rows, in a partition for each month. `list_page` uses
 indexes whose last column is the ID, scans them backward from the cursor, and stops after one page.
-Every query has a range of IDs, so that PostgreSQL opens only the partitions of that range.
+Every query has an ID range, so that PostgreSQL opens only the partitions in that range.
 """
 
 from collections.abc import Collection, Sequence
@@ -37,16 +37,16 @@ from tapgate_client.schemas.transactions import (
     TransactionRecord,
 )
 
-#: Columns of the payer and the payee, in the order of the fields of `TransactionSide`.
+#: Payer and payee columns, in the field order of `TransactionSide`.
 _SIDE_COLUMNS: Final = """
     t.{0}_account, {0}_side.kind, {0}_side.owner_id, {0}_side.holder_name, {0}_side.public_name,
     t.{1}, t.{0}_balance"""
-#: The stored fee of a held transaction is immutable, but it is charged only on release. Declined
+#: A held transaction's stored fee is immutable, but it is charged only on release. Declined
 #: transactions are stored without a fee.
 _FEE_AMOUNT: Final = "CASE t.status WHEN 'failed' THEN 0 ELSE t.fee_amount END"
 #: `held` is the amount that was held for a review, including a fee that the sender pays. Otherwise
-#: the entry of the fee tells who paid it; a scalar subquery always looks it up by the primary key.
-#: $2 and $3 are the lowest and the highest ID of the transactions.
+#: the fee entry tells who paid it; a scalar subquery always looks it up by the primary key. $2 and
+#: $3 are the lowest and the highest transaction ID.
 _FEE_PAYER: Final = """
     CASE WHEN t.status = 'failed' OR t.fee_amount = 0 THEN NULL
          WHEN CASE t.held WHEN 0 THEN t.from_account = (
@@ -100,7 +100,7 @@ _SORT_SQL: Final = """
 #: Upper bound on the difference between the time in an ID and `created_at`. Without clock skew, the
 #: difference is at most a few seconds.
 ID_TIME_TOLERANCE: Final = timedelta(hours=1)
-#: Bits of an ID within a period of the indexes for receipts.
+#: ID bits within a period of the receipt indexes.
 _PERIOD_SHIFT: Final = 49
 _MAX_RECEIPTS: Final = 200
 _HAS_APPROVAL_NUMBER: Final = """
@@ -123,7 +123,7 @@ async def get(reader: Database | asyncpg.Connection, transaction_id: int) -> Tra
 
 
 async def list_refunds(database: Database, transaction_id: int, *, limit: int) -> list[Transaction]:
-    """Return the refunds of a payment, oldest first, including declined ones."""
+    """Return a payment's refunds, oldest first, including declined ones."""
     rows = await database.fetch(
         """SELECT id FROM transactions
            WHERE original_id = $1 AND id >= $3 ORDER BY id LIMIT $2""",
@@ -147,9 +147,9 @@ async def list_by_ids(
 async def find_ids_by_receipt(database: Database, text: str, now: datetime) -> list[int]:
     """Return up to 200 transactions with this approval code, and with this merchant's reference.
 
-    The indexes consist of periods (migration 0053), which are read from the newest on until there
-    are enough matches. The range of IDs selects the partition of a period. Without an order within
-    a period, PostgreSQL always uses the index, also before it has statistics about it.
+    The indexes are divided into periods (migration 0053), which are read newest first until there
+    are enough matches. The ID range selects a period's partition. Without an order within a period,
+    PostgreSQL always uses the index, also before it has statistics about it.
     """
     newest = get_first_id(now + ID_TIME_TOLERANCE) >> _PERIOD_SHIFT
     conditions: dict[str, str | int] = {"t.context ->> 'transaction_ref' = $3": text}
@@ -187,7 +187,7 @@ async def load_records(
 
 
 async def list_account_ids(database: Database, user: User) -> list[int]:
-    """Return the IDs of a user's accounts; empty if the user does not exist."""
+    """Return a user's account IDs; empty if the user does not exist."""
     rows = await database.fetch(
         "SELECT id FROM accounts WHERE owner_id = $1 AND kind = ANY ($2::text[])",
         user.id,
@@ -227,7 +227,7 @@ class TransactionQuery:
             self._branches = conditions
 
     def include_card(self, serial: str, account_id: int | None) -> None:
-        """Include the transactions of a card.
+        """Include a card's transactions.
 
         Once linked, a card stays with one wallet. Transactions that were declined before the card
         was linked have no account for it.
@@ -293,7 +293,7 @@ async def list_page(
 
 
 def get_position(filters: TransactionFilters, transaction: Transaction) -> int | tuple[int, int]:
-    """Return the position of a transaction in the list with these filters."""
+    """Return a transaction's position in the list with these filters."""
     if filters.order == TransactionOrder.AMOUNT:
         return transaction.amount, transaction.id
     return transaction.id
@@ -302,7 +302,7 @@ def get_position(filters: TransactionFilters, transaction: Transaction) -> int |
 async def _sort_by_amount(
     reader: asyncpg.Connection, found: Collection[int], filters: TransactionFilters
 ) -> list[int]:
-    """Return the IDs of a page of the transactions, largest amount first."""
+    """Return one page of transaction IDs, largest amount first."""
     if len(filters.position) not in (0, 2):
         raise invalid_field("cursor", INVALID_CURSOR)
     if not found:
@@ -321,7 +321,7 @@ async def sum_newest(
     now: datetime,
     zone: ZoneInfo,
 ) -> TransactionSums:
-    """Return the totals of the newest matching transactions, at most `filters.limit`."""
+    """Return totals over the newest matching transactions, at most `filters.limit`."""
     async with database.generic_plans() as reader:
         found = await _fetch_page_ids(reader, scope, filters, caller, now=now, zone=zone)
         if not found:
@@ -375,7 +375,7 @@ async def _fetch_page_ids(
 
 
 def get_first_id(moment: datetime) -> int:
-    """Return the smallest ID of this time, or the largest ID if there is none."""
+    """Return the smallest ID at this time, capped at the largest ID."""
     return min(first_id_at(moment), MAX_ID)
 
 

@@ -86,7 +86,7 @@ class TransactionReader(NamedTuple):
         return await self._build_page(query, filters, own_accounts, full=self._is_admin)
 
     async def sum_newest(self, filters: TransactionFilters) -> TransactionSums:
-        """Return the totals of the newest transactions of a list, at most `filters.limit`."""
+        """Return totals over a list's newest transactions, at most `filters.limit`."""
         found = await self._build_query(filters)
         if found is None:
             return TransactionSums(0, 0, 0, is_complete=True)
@@ -97,7 +97,7 @@ class TransactionReader(NamedTuple):
     async def _build_query(
         self, filters: TransactionFilters
     ) -> tuple[TransactionQuery, list[int]] | None:
-        """Return the query of a list and the accounts of its user; None if there is no user."""
+        """Return a list's query and its user's accounts; None if there is no user."""
         query, own_accounts = TransactionQuery(), list[int]()
         if filters.user_id is not None:
             own_accounts = await self._list_account_ids(filters.user_id)
@@ -138,7 +138,7 @@ class TransactionReader(NamedTuple):
         return transaction
 
     async def _list_account_ids(self, user_id: str) -> list[int]:
-        """Return the IDs of a user's accounts; empty if the user does not exist."""
+        """Return a user's account IDs; empty if the user does not exist."""
         user = parse_user_id(user_id)
         if user is None:
             return []

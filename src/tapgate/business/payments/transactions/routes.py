@@ -94,11 +94,11 @@ async def get_transaction(request: RequestContext, id: TransactionId) -> Transac
 async def list_transaction_entries(
     request: RequestContext, id: TransactionId
 ) -> TransactionEntries:
-    """List the ledger entries of a transaction.
+    """List a transaction's ledger entries.
 
     Entries are in posting order. Each moves one amount from the debited account to the credited
     account. A transaction that moved no money has no entries. `balance_after` is available only for
-    the accounts of the payer and the payee. If a restricted subscriber takes part and the admin has
+    the payer's and the payee's accounts. If a restricted subscriber takes part and the admin has
     not verified a one-time code, `masked` is `true`, and names and balances are null, except those
     of platform accounts.
     """
@@ -111,8 +111,8 @@ async def get_transaction_chain(request: RequestContext, id: TransactionId) -> T
 
     `original` is the payment that a refund belongs to. `refunds` are the first 1,000 refunds of a
     payment, oldest first, including declined ones. `replays` counts the repeated requests that
-    received the original response; it is updated about once a second. `terminal_name` is the name
-    of the terminal of a payment.
+    received the original response; it is updated about once a second. `terminal_name` is the
+    payment terminal's name.
     """
     return await _create_reader(request).get_chain(id)
 

@@ -1,4 +1,4 @@
-"""Balance of a subscriber, an agent, a processor or a partner."""
+"""Balances for subscribers, agents, processors and partners."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -30,7 +30,7 @@ _HOLDER_WORDS: Final[Mapping[str, str]] = {
 
 
 class AccountSide(NamedTuple):
-    """Account in the summary of a transfer. A customer's name is personal data, so it is absent."""
+    """Account in a transfer summary. A customer's name is personal data, so it is absent."""
 
     kind: str
     holder_id: str | None

@@ -53,8 +53,8 @@ _DECLINE_CODES = (
 )
 
 
-#: Operations that a transfer into an account of this kind counts as too. A commission balance can
-#: be paid out to the float.
+#: Operations that a transfer into this account kind also counts as. A commission balance can be
+#: paid out to the float.
 _FUNDING_OPERATIONS = {
     chart.FLOAT: Operation.AGENT_FUND,
     chart.COMMISSION: Operation.AGENT_FUND,
@@ -77,7 +77,7 @@ _FUNDING_OPERATIONS = {
     objects=ObjectAccess.PIN,
 )
 async def transfer_p2p(request: RequestContext, body: P2pTransferRequest) -> Reply[P2pReceipt]:
-    """Send money to the holder of a card, or to the owner of a phone number.
+    """Send money to a cardholder, or to a phone number's owner.
 
     Identify the recipient by either `recipient_card_serial` or `recipient_phone_number`. The money
     is credited to the wallet that the card spends from. With the default fee rules, the
@@ -225,8 +225,8 @@ async def create_quote(request: RequestContext, body: QuoteRequest) -> Quote:
     which the transaction would currently fail because of the subscribers and cards in the request,
     in the order of the checks. Identify the sender by `sender_id`, by `card_serial` or by both. For
     types that a subscriber can only receive, this is the receiving subscriber. With
-    `recipient_card_serial`, the quote of a P2P transfer also covers the recipient. Without a
-    subscriber, it covers only the fee.
+    `recipient_card_serial`, a P2P transfer quote also covers the recipient. Without a subscriber,
+    it covers only the fee.
 
     `pin_required` is true if the sender must enter the PIN. For card payments, it depends on the
     no-PIN limits: it is null without a sender, and without `card_serial` it disregards earlier

@@ -1,1 +1,1 @@
-"""The account of the authenticated admin: second factors, sessions and password."""
+"""The authenticated admin's account: second factors, sessions and password."""

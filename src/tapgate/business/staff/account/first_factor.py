@@ -12,7 +12,7 @@ async def require_first_factor_proof(
     """Require the password to enroll the first factor.
 
     A stolen session alone must not be able to add a credential, or to lock the admin out. Admins
-    who have a factor or use single sign-on are verified by the step-up of the endpoint.
+    who have a factor or use single sign-on are verified by the endpoint's step-up.
     """
     admin_id, _ = request.admin_and_session_ids
     services, auth, principal = request.services, request.services.authenticator, request.principal

@@ -1,4 +1,4 @@
-"""Operations of admins on their own accounts, recorded in the audit log."""
+"""Admins' operations on their own accounts, recorded in the audit log."""
 
 from datetime import datetime
 
@@ -28,7 +28,7 @@ from tapgate_client.schemas.branding import Preferences, PreferencesUpdate
 async def start_totp(
     tx: Transaction, actor: Actor, admin_id: int, *, factors: Factors, session_id: int
 ) -> TotpSecret:
-    """Create the secret of an authenticator app. It is not enrolled before it is confirmed."""
+    """Create an authenticator app secret. It is not enrolled before it is confirmed."""
     admin = await admin_queries.get(tx, admin_id, for_update=True)
     secret = await factors.start_totp(tx, admin_id, session_id)
     url = totp.build_url(secret, admin["email"])
@@ -53,7 +53,7 @@ async def confirm_totp(
 async def remove_totp(
     tx: Transaction, actor: Actor, admin_id: int, *, factors: Factors, sessions: Sessions
 ) -> None:
-    """Remove the authenticator app of an admin who has entered a code."""
+    """Remove an admin's authenticator app after the admin has entered a code."""
     await admin_queries.get(tx, admin_id, for_update=True)
     await factors.remove_totp(tx, admin_id)
     await _check_remaining_factors(tx, admin_id, factors=factors)
@@ -146,7 +146,7 @@ async def record_failed_step_up(
 
 
 async def reject_password(rejection_log: RejectionLog, actor: Actor, admin_id: int) -> ApiError:
-    """Record a wrong password of a logged-in admin, and return the error."""
+    """Record a logged-in admin's wrong password, and return the error."""
     await rejection_log.record(
         actor,
         RejectedRequest(
@@ -226,7 +226,7 @@ async def _start_enrollment(
 ) -> bool:
     """Lock an admin against concurrent enrollments; return whether a factor is enrolled.
 
-    The first factor of a concurrent request has ended this session.
+    A concurrent request has added the first factor and ended this session.
     """
     await admin_queries.get(tx, admin_id, for_update=True)
     await auth.sessions.require_active(tx, session_id)
@@ -243,7 +243,7 @@ async def _end_enrollment(
 
 
 async def _check_remaining_factors(tx: Transaction, admin_id: int, *, factors: Factors) -> None:
-    """Reject the removal of the last factor where a factor is required.
+    """Refuse to remove the last factor where a factor is required.
 
     Without a factor, there are no recovery codes either.
     """

@@ -1,4 +1,4 @@
-"""Endpoints of the authenticated admin's own passkeys."""
+"""Endpoints for the authenticated admin's own passkeys."""
 
 from operator import itemgetter
 

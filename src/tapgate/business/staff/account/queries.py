@@ -1,4 +1,4 @@
-"""SQL queries for the sessions and passkeys of an admin."""
+"""SQL queries for an admin's sessions and passkeys."""
 
 import asyncpg
 
@@ -13,7 +13,7 @@ from tapgate_client.schemas.pagination import PageQuery
 async def list_sessions(
     database: Database, query: PageQuery, admin_id: int, *, sessions: Sessions
 ) -> list[asyncpg.Record]:
-    """Return the sessions of an admin that have not ended."""
+    """Return an admin's sessions that have not ended."""
     conditions = PageConditions(query)
     conditions.add(f"admin_id = {conditions.bind(admin_id)}")
     conditions.add("ended_at IS NULL")

@@ -1,4 +1,4 @@
-"""Endpoints of the authenticated admin's own account."""
+"""Endpoints for the authenticated admin's own account."""
 
 from operator import itemgetter
 
@@ -96,7 +96,7 @@ async def confirm_totp(
 async def remove_totp(request: RequestContext, body: TotpCode) -> None:
     """Remove the authenticator app.
 
-    Requires a code of the app or a recovery code. If no passkey remains, the recovery codes are
+    Requires a code from the app or a recovery code. If no passkey remains, the recovery codes are
     deleted too. Where a second factor is required, the last one cannot be removed (403).
     """
     admin_id, _ = request.admin_and_session_ids
@@ -175,7 +175,7 @@ async def change_password(request: RequestContext, body: PasswordChange) -> None
     """Change your password.
 
     All your other sessions end. A wrong `current_password` fails with 422 and counts as a failed
-    login. The rules for the new password are those of `POST /api/v1/admin/users`.
+    login. The same password rules apply as in `POST /api/v1/admin/users`.
     """
     admin_id, session_id = request.admin_and_session_ids
     services, auth = request.services, request.services.authenticator
@@ -222,9 +222,8 @@ async def update_preferences(
 async def list_sessions(request: RequestContext, query: PageQuery) -> Page[SessionRecord]:
     """List your sessions.
 
-    Newest first. `current` marks the session of this request, `console` a session of the console,
-    `sso` a session that was started with single sign-on. `last_seen_at` is accurate to within a
-    minute.
+    Newest first. `current` marks this request's session, `console` a console session, `sso` a
+    session that was started with single sign-on. `last_seen_at` is accurate to within a minute.
     """
     admin_id, current_id = request.admin_and_session_ids
     rows = await queries.list_sessions(

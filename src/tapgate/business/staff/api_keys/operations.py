@@ -121,7 +121,7 @@ def _parse_expiry(expires_at: str, now: datetime) -> datetime | None:
 
 
 def _is_same_time(stored: datetime | None, value: str) -> bool:
-    """Return whether the given time equals the stored time, at the precision of responses.
+    """Return whether the given time equals the stored time, at response precision.
 
     A client may send the stored time back unchanged, even if it is in the past.
     """

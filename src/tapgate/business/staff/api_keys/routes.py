@@ -49,7 +49,7 @@ async def _describe_rotation(request: GuardedRequest, id: int, body: Rotation) -
 async def _describe_change(
     request: GuardedRequest, id: int, verb: str, new_scopes: Collection[str]
 ) -> Proposal | None:
-    """Describe a change of a key that can pay, before or after the change."""
+    """Describe a change to a key that can pay, before or after the change."""
     services = request.services
     key = model.to_record(await services.authenticator.api_keys.get(services.database, id))
     if Scope.PAYMENTS_WRITE not in (*key.scopes, *new_scopes):

@@ -1,1 +1,1 @@
-"""Log of requests with API keys and signing keys, for integrators."""
+"""Request log for API keys and signing keys, for integrators."""

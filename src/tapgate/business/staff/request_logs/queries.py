@@ -34,7 +34,7 @@ async def list_page(
     if query.result == RequestResult.SUCCEEDED:
         conditions.add("status < 400")
     elif query.result or query.error_code or (query.status or 0) >= 400:
-        conditions.add("status >= 400")  # the condition of the partial index
+        conditions.add("status >= 400")  # the partial index's condition
     return await conditions.fetch(database, f"SELECT {_LIST_COLUMNS} FROM request_logs")
 
 

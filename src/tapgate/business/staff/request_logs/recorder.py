@@ -1,8 +1,8 @@
-"""Recorder of requests: they are queued in memory and written in batches, outside the request.
+"""Records requests: queued in memory and written in batches, outside the request.
 
-A process writes at most `MAX_ROWS_PER_FLUSH` requests per second, so that the cost of the log and
-the size of its table are bounded at any load. Failed requests come first. Requests that find the
-queue full are not logged, only counted.
+A process writes at most `MAX_ROWS_PER_FLUSH` requests per second, so that the log's cost and table
+size are bounded at any load. Failed requests come first. Requests that find the queue full are not
+logged, only counted.
 """
 
 import asyncio
@@ -111,7 +111,7 @@ class RequestLog:
                 request_id=context.request_id,
                 ip=context.ip,
                 request_body=context.body if self._has_bodies else b"",
-                # The code of an error is logged in any case.
+                # An error code is always logged.
                 response_body=response_body if is_kept or status >= 400 else b"",
             )
         )

@@ -27,9 +27,9 @@ endpoints = Endpoints(
 async def list_request_logs(request: RequestContext, query: RequestLogQuery) -> Page[LoggedRequest]:
     """List logged requests.
 
-    Requests with an API key or a signing key of a processor, terminal or partner, newest first.
-    `result` is `failed` for statuses of 400 and above. `endpoint` is a path template, such as
-    `/api/v1/cards/{serial}`. `from` and `to` are inclusive, and dates are in the platform's time
+    Requests with an API key or with a processor's, terminal's or partner's signing key, newest
+    first. `result` is `failed` for statuses of 400 and above. `endpoint` is a path template, such
+    as `/api/v1/cards/{serial}`. `from` and `to` are inclusive, and dates are in the platform's time
     zone.
 
     Requests are listed about a second after their response, for `TAPGATE_REQUEST_LOG_DAYS` days.
@@ -46,8 +46,8 @@ async def list_request_logs(request: RequestContext, query: RequestLogQuery) -> 
 async def get_request_log(request: RequestContext, id: RequestLogId) -> LoggedRequestDetails:
     """Get a logged request.
 
-    Includes the query and, if `TAPGATE_REQUEST_LOG_BODIES` is on, the JSON bodies of the request
-    and the response. Secrets, personal data and free texts are replaced by `***`.
+    Includes the query and, if `TAPGATE_REQUEST_LOG_BODIES` is on, the JSON request and response
+    bodies. Secrets, personal data and free texts are replaced by `***`.
     """
     row = await queries.find(request.services.database, id, _get_start(request))
     row = require_record(ids.REQUEST_LOG, row)

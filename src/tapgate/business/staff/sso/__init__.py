@@ -1,1 +1,1 @@
-"""Single sign-on of admins: accounts, roles and sessions."""
+"""Admin single sign-on: accounts, roles and sessions."""

@@ -1,4 +1,4 @@
-"""Sign-in of admins with an identity of the provider."""
+"""Admin sign-in with an identity from the provider."""
 
 import asyncpg
 import msgspec
@@ -25,7 +25,7 @@ class SignIn(msgspec.Struct, frozen=True, kw_only=True):
     """Sign-in that has passed all checks outside the database transaction."""
 
     identity: Identity
-    #: Role of the identity.
+    #: The identity's role.
     role: str
     #: Admin with the identity's email address and a verified password, to be linked.
     linked_admin_id: int | None
@@ -44,7 +44,7 @@ async def start_session(
     makers: RolesByOperation,
     auth: Authenticator,
 ) -> Tokens:
-    """Create, link or update the admin of an identity, and start a session.
+    """Create, link or update an identity's admin, and start a session.
 
     If too few people could approve requests once the admin has the provider's role, the sign-in is
     refused: the admin gets neither the new role nor a session with the old one.
@@ -83,7 +83,7 @@ async def _find_or_create(
 async def end_sessions(
     tx: Transaction, actor: Actor, identity: Identity, *, sessions: Sessions
 ) -> None:
-    """End the sessions of an admin who has lost access at the provider."""
+    """End an admin's sessions after the admin has lost access at the provider."""
     admin_id = await queries.find_admin(tx, identity)
     if admin_id is not None:
         await sessions.end_all(tx, admin_id)
@@ -111,7 +111,7 @@ async def _create(tx: Transaction, actor: Actor, sign_in: SignIn) -> asyncpg.Rec
 async def _link(
     tx: Transaction, actor: Actor, admin_id: int, sign_in: SignIn, *, sessions: Sessions
 ) -> asyncpg.Record:
-    """Replace the password of a local admin by an identity. One local system_admin remains."""
+    """Replace a local admin's password with an identity. One local system_admin remains."""
     assert sign_in.unusable_hash is not None
     system_admins = await admin_queries.lock_active_system_admins(tx)
     before = await admin_queries.get(tx, admin_id, for_update=True)
@@ -132,8 +132,8 @@ async def _update(
 ) -> asyncpg.Record:
     """Take over the role. A new role ends the admin's other sessions.
 
-    The email address of the first login remains, because it identifies the person in
-    approvals. A new address that belongs to another admin would be a second account.
+    The first login's email address remains, because it identifies the person in approvals. A new
+    address that belongs to another admin would be a second account.
     """
     system_admins = await admin_queries.lock_active_system_admins(tx)
     before = await admin_queries.get(tx, admin_id, for_update=True)

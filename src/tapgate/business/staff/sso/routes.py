@@ -39,8 +39,8 @@ _EXPECTED_ERRORS = (Code.SERVICE_UNAVAILABLE, Code.OTP_REQUIRED, Code.DUPLICATE_
 async def start_oidc_login(request: RequestContext) -> OidcStart:
     """Start a login with the identity provider.
 
-    Open `authorization_url` in the browser of the admin and keep `login_token` there: the login can
-    only be completed with it, within 10 minutes. The provider redirects to the console. Without
+    Open `authorization_url` in the admin's browser and keep `login_token` there: the login can only
+    be completed with it, within 10 minutes. The provider redirects to the console. Without
     `TAPGATE_OIDC_ISSUER`, the response is 404. If the provider is not available, it is 503.
     """
     url, login_token = await _require_oidc(request).start()
@@ -167,9 +167,9 @@ async def complete_oidc_step_up(request: RequestContext, body: OidcStepUp) -> Ve
 async def get_oidc_logout(request: RequestContext) -> OidcLogout:
     """Get the URL that ends the session at the identity provider.
 
-    `logout_url` is null if this session was not started with single sign-on, or if the provider
-    has no such page. It contains the ID token of the session (`id_token_hint`), so that the
-    provider need not ask which session to end. Get it, log out, then open it in the browser.
+    `logout_url` is null if this session was not started with single sign-on, or if the provider has
+    no such page. It contains the session's ID token (`id_token_hint`), so that the provider need
+    not ask which session to end. Get it, log out, then open it in the browser.
     """
     auth, (_, session_id) = request.services.authenticator, request.admin_and_session_ids
     if auth.oidc is None or not request.principal.is_sso:
@@ -268,7 +268,7 @@ async def _verify_factor(request: RequestContext, admin_id: int, body: OidcLogin
 async def _verify_owner(
     request: RequestContext, body: OidcLogin, admin: asyncpg.Record
 ) -> AuthenticatedAdmin:
-    """Verify the password or a passkey of the local admin with the identity's email address."""
+    """Verify a password or passkey for the local admin with the identity's email address."""
     auth = request.services.authenticator
     if body.passkey is not None and auth.factors.is_enabled:
         owner = await auth.logins.authenticate_passkey(body.passkey, request.ip)
@@ -287,7 +287,7 @@ async def _verify_owner(
 async def _record_failure(
     request: RequestContext, identity: Identity | None, error: ApiError
 ) -> None:
-    """Record a failed login. If the provider gives no access any more, end the sessions."""
+    """Record a failed login. If the provider no longer grants access, end the sessions."""
     services, auth = request.services, request.services.authenticator
     if identity is not None and error.code is Code.FORBIDDEN:
         async with services.transaction() as tx:

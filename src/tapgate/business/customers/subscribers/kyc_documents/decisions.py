@@ -51,7 +51,7 @@ _OUTCOME_TEXTS: Final[Mapping[str, Mapping[str, str]]] = {
         KycDecision.MORE_NEEDED: "documents supplémentaires demandés",
     },
 }
-#: Text in place of a reason, because a template parameter must not be empty.
+#: Text if there is no reason, because a template parameter must not be empty.
 _LEVEL_TEXTS: Final = {
     SubscriberLanguage.EN: "Your account is now at level {}, and its limits apply immediately.",
     SubscriberLanguage.FR: "Votre compte est maintenant au niveau {} et ses limites s'appliquent "

@@ -122,7 +122,7 @@ async def add(
 async def view_sealed_image(
     tx: Transaction, actor: Actor, subscriber_id: int, document_id: int
 ) -> EncodedImage:
-    """Return the encrypted image of a document, and record the access in the audit log."""
+    """Return a document's encrypted image, and record the access in the audit log."""
     subscriber = await subscribers.get_accessible(tx, actor.principal, tx.now(), subscriber_id)
     sealed = await queries.get_sealed_image(tx, subscriber_id, document_id)
     reason = encode_document_id(document_id)

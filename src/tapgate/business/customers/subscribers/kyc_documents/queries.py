@@ -42,7 +42,7 @@ async def count_undecided(reader: Reader, subscriber_id: int, document_type: str
 async def get_nth_newest_upload_time(
     reader: Reader, subscriber_id: int, number: int
 ) -> datetime | None:
-    """Return the upload time of the nth newest document, or None if there are fewer."""
+    """Return the nth newest document's upload time, or None if there are fewer."""
     moment: datetime | None = await reader.fetchval(
         """SELECT created_at FROM kyc_documents WHERE subscriber_id = $1
            ORDER BY id DESC OFFSET $2 LIMIT 1""",

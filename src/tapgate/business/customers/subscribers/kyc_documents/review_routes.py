@@ -1,4 +1,4 @@
-"""Endpoints of the KYC review queue."""
+"""KYC review queue endpoints."""
 
 from operator import attrgetter
 
@@ -27,8 +27,8 @@ async def list_kyc_reviews(
 ) -> Page[KycReviewRecord]:
     """List the subscribers who wait for a KYC decision, longest wait first.
 
-    Subscribers who were asked for more documents are listed again after they have sent one.
-    Restricted subscribers are omitted until the admin verifies a one-time code.
+    Subscribers who must send more documents are listed again after they have sent one. Restricted
+    subscribers are omitted until the admin verifies a one-time code.
     """
     services = request.services
     rows = await reviews.list_page(services.database, query, request.principal, services.clock())
@@ -57,5 +57,5 @@ async def assign_kyc_review(
 async def unassign_kyc_review(
     request: RequestContext, tx: Transaction, id: SubscriberId
 ) -> KycReviewRecord:
-    """Remove the assignee of a KYC review."""
+    """Unassign a KYC review."""
     return reviews.to_record(await reviews.unassign(tx, request.actor, id))

@@ -45,7 +45,7 @@ class KycReview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Assignment(msgspec.Struct, frozen=True):
-    """Fields of an assignment in the audit log."""
+    """Assignment fields in the audit log."""
 
     kyc_assignee: str | None
 
@@ -87,7 +87,7 @@ async def unassign(tx: Transaction, actor: Actor, subscriber_id: int) -> KycRevi
 
 
 async def _get_waiting(tx: Transaction, actor: Actor, subscriber_id: int) -> KycReview:
-    """Return the review of a subscriber whom the actor may access, and who waits for it.
+    """Return a waiting subscriber's review, if the actor may access the subscriber.
 
     The lock delays a decision until the assignment is committed, so that the decision removes it.
     """

@@ -54,9 +54,9 @@ async def add_kyc_document(
     """Add a KYC document.
 
     The image is decoded, rotated upright and encoded again without metadata. The subscriber's KYC
-    status becomes `PENDING`. For each subscriber, at most 4 documents of a type can await a KYC
-    decision, and at most 20 documents are accepted in 24 hours. A request over a limit fails
-    with 429, and `details.limit` is `undecided_per_type` or `per_day`.
+    status becomes `PENDING`. For each subscriber, at most 4 documents per type can await a KYC
+    decision, and at most 20 documents are accepted in 24 hours. A request over a limit fails with
+    429, and `details.limit` is `undecided_per_type` or `per_day`.
     """
     services = request.services
     document = Document(services.new_id(), body.document_type, services.clock())
@@ -77,7 +77,7 @@ async def add_kyc_document(
 async def list_kyc_documents(
     request: RequestContext, id: SubscriberId, query: PageQuery
 ) -> Page[DocumentRecord]:
-    """List the KYC documents of a subscriber.
+    """List a subscriber's KYC documents.
 
     Newest first, without the images. `status` is `pending` until a KYC decision covers the
     document, then `rejected` if the decision was a rejection, and `reviewed` otherwise.
@@ -100,7 +100,7 @@ async def list_kyc_documents(
 async def get_kyc_document_image(
     request: RequestContext, id: SubscriberId, document_id: str
 ) -> Reply[bytes]:
-    """Get the image of a KYC document.
+    """Get a KYC document's image.
 
     Each access is recorded in the audit log.
     """
@@ -151,10 +151,10 @@ async def _describe_decision(
 async def decide_kyc(
     request: GuardedRequest, tx: Transaction, id: SubscriberId, body: KycDecisionRequest
 ) -> SubscriberResponse:
-    """Decide on the KYC documents of a subscriber.
+    """Decide on a subscriber's KYC documents.
 
     The decision covers all documents uploaded so far. `approve` sets the KYC level to `kyc_level`,
-    by default the next level, and the status to `VERIFIED`. The limits of the new level apply
+    by default the next level, and the status to `VERIFIED`. The new level's limits apply
     immediately. `reject` requires a `reason`, keeps the level and sets the status to `REJECTED`.
     `more_needed` keeps the level, and the status is `PENDING` until a later decision.
 

@@ -1,1 +1,1 @@
-"""Terminals: point-of-sale devices of a processor, each with its own signing keys."""
+"""Terminals: a processor's point-of-sale devices, each with its own signing keys."""

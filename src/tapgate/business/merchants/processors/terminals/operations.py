@@ -54,7 +54,7 @@ async def change_status(
     *,
     hmac_keys: HmacKeys,
 ) -> Terminal:
-    """Block or unblock a terminal. Keys of a blocked terminal and payments with it are rejected.
+    """Block or unblock a terminal. A blocked terminal's keys and payments are rejected.
 
     Waits up to one second for every process to apply the change.
     """

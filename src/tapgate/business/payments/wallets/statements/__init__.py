@@ -1,1 +1,1 @@
-"""Account statements: credits and debits of a wallet over a period."""
+"""Account statements: a wallet's credits and debits over a period."""

@@ -1,4 +1,4 @@
-"""Content of a statement: the opening balance, all movements, and the closing balance."""
+"""Statement content: the opening balance, all movements, and the closing balance."""
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time, timedelta
@@ -20,10 +20,10 @@ from tapgate_client.schemas.wallets import (
 )
 
 MAX_PERIOD_DAYS: Final = 366
-#: Leaves a margin, so that no time zone moves a bound of the period out of the range of `datetime`.
+#: Leaves a margin, so that no time zone moves a period bound out of the `datetime` range.
 _ALLOWED_YEARS: Final = range(1000, 9999)
 
-#: transaction type -> description of a debit, description of a credit
+#: transaction type -> debit description, credit description
 _DESCRIPTIONS: Final[dict[str, tuple[str, str]]] = {
     chart.TRANSFER_P2P: ("Transfer to {}", "Transfer from {}"),
     chart.TRANSFER: ("Transfer to {}", "Transfer from {}"),

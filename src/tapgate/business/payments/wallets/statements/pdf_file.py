@@ -32,14 +32,14 @@ _BOTTOM: Final = 58.0
 _ROW_HEIGHT: Final = 23.0
 _HEADER_HEIGHT: Final = 20.0
 
-#: Colors of the console's light theme.
+#: Colors from the console's light theme.
 _TEXT_COLOR: Final = HexColor("#161b24")
 _MUTED_COLOR: Final = HexColor("#545c69")
 _LINE_COLOR: Final = HexColor("#e2e6eb")
 _SHADE_COLOR: Final = HexColor("#f6f7f9")
 _WHITE: Final = HexColor("#ffffff")
 
-#: Left edges of the date and description columns, and right edges of the money columns.
+#: Left edges for the date and description columns, right edges for the money columns.
 _DATE_X: Final = _LEFT + 6
 _DESCRIPTION_X: Final = _LEFT + 76
 _DEBIT_X: Final = _RIGHT - 172
@@ -80,7 +80,7 @@ class _PdfRenderer:
             f"{_format_day(statement.period.first)} – {_format_day(statement.period.last)}"
         )
         self._page_count = count_pages(len(statement.movements))
-        self._fill_color: Color | None = None  # current fill color of the canvas
+        self._fill_color: Color | None = None  # canvas's current fill color
 
     def render(self) -> None:
         canvas, statement = self._canvas, self._statement

@@ -1,4 +1,4 @@
-"""SQL queries for statements: movements of an account, and issued files."""
+"""SQL queries for statements: account movements and issued files."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -26,9 +26,9 @@ _QUERY_TIMEOUT_SECONDS: Final = 30.0
 #: difference is at most a few seconds.
 _ID_TIME_TOLERANCE: Final = timedelta(days=1)
 
-#: Transactions of an account that moved its money since $2: IDs from $3 to $4, and the transactions
+#: An account's transactions that moved its money since $2: IDs from $3 to $4, and the transactions
 #: $5, with lower IDs, that completed after a review. $6 is the lowest ID of all. A wallet is always
-#: the payer or the payee of a transaction that moves its money.
+#: the payer or the payee in a transaction that moves its money.
 _FOUND: Final = """
     WITH found AS MATERIALIZED (
         SELECT * FROM (
@@ -45,8 +45,8 @@ _MOVED_AT: Final = "coalesce(completed_at, created_at) AS moved_at"
 _SIGNED_AMOUNT: Final = "CASE credit_account WHEN $1 THEN amount ELSE -amount END"
 
 #: Movements before $7. MATERIALIZED and OFFSET 0 fix the plan: first the transactions, then the
-#: entries of each transaction. If PostgreSQL underestimated the size of the tables, it might
-#: otherwise scan all entries for every transaction.
+#: entries of each transaction. If PostgreSQL underestimated the table sizes, it might otherwise
+#: scan all entries for every transaction.
 _MOVED: Final = f"""{_FOUND.format(columns=f"id, type, context, {_MOVED_AT}")},
     moved AS MATERIALIZED (
         SELECT t.*, e.position, e.amount, other.kind = 'fees' AS is_fee,
@@ -86,8 +86,8 @@ _MOVEMENTS: Final = f"""{_MOVED}
            context ->> 'memo' AS memo
     FROM moved ORDER BY moved_at, id, position"""
 
-#: Movements before $7 by day in the time zone $8. There may be hundreds of thousands of them, so
-#: the entries of a day are read with one scan of their index.
+#: Movements before $7 by day in the time zone $8. There may be hundreds of thousands of them, so a
+#: day's entries are read with one index scan.
 _DAILY_MOVEMENTS: Final = f"""{_FOUND.format(columns=f"id, type, {_MOVED_AT}")},
     days AS MATERIALIZED (
         SELECT (moved_at AT TIME ZONE $8)::date AS day, type, array_agg(id) AS ids
@@ -115,7 +115,7 @@ class WalletActivity(NamedTuple):
 
 
 class DailyMovements(NamedTuple):
-    """Movements of an account on one day, of one type of transaction."""
+    """An account's movements on one day, for one transaction type."""
 
     day: date
     type: str
@@ -127,7 +127,7 @@ class DailyMovements(NamedTuple):
 async def load_activity(
     database: Database, account_id: int, start: datetime, end: datetime
 ) -> WalletActivity:
-    """Load the opening balance and the movements of a period from one snapshot.
+    """Load a period's opening balance and movements from one snapshot.
 
     The balances are the current balance minus all movements since then. This is exact, and the
     query is faster for a more recent period.
@@ -204,7 +204,7 @@ class StatementFile(NamedTuple):
 
 
 async def count_files(tx: asyncpg.Connection, subscriber_id: int) -> int:
-    """Count the files of a subscriber.
+    """Count a subscriber's files.
 
     The caller must hold the lock taken by `lock_restriction`, so that concurrent requests do not
     exceed the maximum.
