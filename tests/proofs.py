@@ -24,6 +24,7 @@ _PATHS_BY_SUBJECT: Final = {
         "tests/runtime/store/test_schema_upgrade.py",
         "tests/torture/test_upgrade.py",
     ],
+    "recipes": ["tests/docs/test_contributing.py::test_recipe_makes_the_change"],
     "generated clients and real providers": [
         "tests/generators/",
         "tests/single_sign_on/test_real_provider.py",

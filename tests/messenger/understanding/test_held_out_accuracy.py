@@ -119,7 +119,8 @@ MONEY_COMMANDS: frozenset[Command] = frozenset({"send", "yes"})
 
 def test_held_out_samples_are_unique_and_cover_every_command() -> None:
     samples = [ENGLISH, FRENCH, LATER_ENGLISH, LATER_FRENCH]
-    assert [len(group) for group in samples] == [30, 30, 8, 8]
+    # A new command adds texts.
+    assert all(len(group) >= size for group, size in zip(samples, (30, 30, 8, 8), strict=True))
     texts = [text for group in samples for text, _ in group]
     assert len(set(texts)) == len(texts)
     assert {command for group in samples for _, command in group} == {*COMMANDS, None}
