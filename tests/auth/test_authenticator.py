@@ -1,4 +1,4 @@
-"""Precedence of credentials, service signatures, and bearer tokens."""
+"""Credential precedence, service signatures, and bearer tokens."""
 
 from collections.abc import Awaitable
 

@@ -1,4 +1,4 @@
-"""The credential cache: invalidation by signals, eviction, and the cost of lookups."""
+"""The credential cache: invalidation by signals, eviction, and lookup costs."""
 
 import asyncio
 from collections.abc import Callable
@@ -161,7 +161,7 @@ async def test_lookup_of_an_unknown_key_costs_a_token() -> None:
     with pytest.raises(ApiError):
         await cache.get("guess", budget)
     assert table.load_count == 2
-    # The first lookup of a valid key costs a token too.
+    # Looking up a valid key for the first time costs a token too.
     with pytest.raises(ApiError):
         await cache.get("key", budget)
     assert table.load_count == 2

@@ -30,7 +30,7 @@ async def admin_id(owners: OwnerBuilder) -> int:
 
 
 async def enroll(process: GatewayProcess, admin_id: int) -> tuple[pyotp.TOTP, list[str]]:
-    """Enroll an authenticator app and advance the clock past the step of its first code."""
+    """Enroll an authenticator app and advance the clock past its first code's time step."""
     auth = process.authenticator
     async with process.transaction() as tx:
         app = pyotp.TOTP(await auth.factors.start_totp(tx, admin_id, SESSION_ID))

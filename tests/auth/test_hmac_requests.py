@@ -1,4 +1,4 @@
-"""Signed requests of terminals, processors and partners: key, signature, timestamp and status."""
+"""Signed requests from terminals, processors and partners: key, signature, timestamp and status."""
 
 from collections.abc import Awaitable
 
@@ -196,7 +196,7 @@ async def test_unknown_key_and_wrong_signature_get_the_same_error(
 async def test_placeholder_secret_of_an_unknown_key_is_not_accepted(
     process: GatewayProcess, clock: FakeClock
 ) -> None:
-    """An unknown key is checked against a placeholder secret of zeros."""
+    """An unknown key is checked against a placeholder all-zero secret."""
     timestamp = format_rfc3339(clock())
     headers = {
         b"x-api-key-id": b"key_0000000000001",
@@ -224,7 +224,7 @@ async def test_partner_header_must_match_the_key(
 
 
 async def update_and_publish(process: GatewayProcess, sql: str, *arguments: object) -> None:
-    """Change the status of a key's owner and publish the change, as the operations do."""
+    """Change a key owner's status and publish the change, as the operations do."""
     async with process.transaction() as tx:
         await tx.execute(sql, *arguments)
         await process.authenticator.hmac_keys.publish_owner_change(tx)

@@ -102,5 +102,5 @@ async def test_other_addresses_are_served_in_turn_during_a_flood(
     blocking.resume.set()
     assert await asyncio.gather(*others) == ["hash"] * 9
     await asyncio.gather(*flood, return_exceptions=True)
-    # One request of the flood was already running, and one was first in the rotation.
+    # One flood request was already running, and one was first in the rotation.
     assert blocking.order[:11] == ["flood", "flood", *(f"{n}" for n in range(2, 11))]

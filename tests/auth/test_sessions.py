@@ -1,4 +1,4 @@
-"""Sessions: tokens of a login, refresh token reuse, and the end of a session in every process."""
+"""Sessions: login tokens, refresh token reuse, and the end of a session in every process."""
 
 import asyncio
 from datetime import timedelta

@@ -1,7 +1,7 @@
 """Growth benchmark at small scale.
 
 The generated history matches what the ledger would have written, month by month, and the page shows
-the stored results. The phases are those of the payment benchmark, which has tests of its own.
+the stored results. The phases come from the payment benchmark, which is tested separately.
 """
 
 import sys
@@ -31,7 +31,7 @@ CARD_COUNT, ACCOUNT_COUNT, ENTRY_COUNT = 100, 1_000, 5_000
 async def build_history(services: Services, connection: asyncpg.Connection) -> Any:
     """Build a dataset with a history.
 
-    Returns the card with the longest history and a summary of the generated rows.
+    Returns the card with the longest history and a generation summary.
     """
     from bench.growth.fill import DatabaseFiller
     from bench.growth.results import Sizes

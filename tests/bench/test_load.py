@@ -78,7 +78,7 @@ async def test_client_without_retries_continues_with_the_next_request() -> None:
 
 
 async def test_run_continues_after_its_time_until_there_is_a_response_to_count() -> None:
-    """Otherwise a short stall of the machine would result in zero throughput."""
+    """Otherwise a short machine stall would result in zero throughput."""
     result = await run_against_busy_server(10, 0, seconds=0.01, pause=0.2)
     assert result["statuses"] == {"200": 2}
     assert result["in_time"] == 1

@@ -1,4 +1,4 @@
-"""Benchmark of proofs: the comparison of payments without and with a proof."""
+"""Proof benchmark: compares payments without and with a proof."""
 
 from bench.proofs import Cost, describe
 

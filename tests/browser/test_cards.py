@@ -1,4 +1,4 @@
-"""Cards: upload of a file with errors, and a lost card."""
+"""Cards: uploading a file with errors, and a lost card."""
 
 from pathlib import Path
 

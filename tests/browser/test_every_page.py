@@ -116,7 +116,7 @@ _DARK_MODE_PATHS: Final = {
 
 @pytest.fixture(scope="session")
 async def records(ada: Admin) -> None:
-    """Create records of the kinds that the demo data does not have."""
+    """Create the record kinds that the demo data lacks."""
     await ada.create_app("cards:read")
     hook = {"url": "http://127.0.0.1:9/form", "events": ["*"]}
     require_success(await ada.post("admin/webhook-endpoints", **hook))
@@ -200,7 +200,7 @@ async def test_every_page_fits_a_phone_and_a_desktop_in_french(
         await tab.open(url)
         if (language := await tab.page.evaluate("document.documentElement.lang")) != "fr":
             findings[path] = language
-        devices.reverse()  # start with the size of the previous page, since resizing takes long
+        devices.reverse()  # start with the previous page's size, since resizing takes long
         for device, viewport in devices:
             await tab.page.set_viewport_size(viewport)
             await tab.take_screenshot(f"french-{_build_screenshot_name(path)}-{device}")
@@ -222,7 +222,7 @@ async def _open_pages(tab: Tab, urls: dict[str, str]) -> AsyncIterator[tuple[str
 
 @pytest.mark.usefixtures("records")
 async def test_every_form_is_accessible(tab: Tab, ada: Admin) -> None:
-    """Each form opens in the dialog, with a record of the kind that it loads."""
+    """Each form opens in the dialog, with the record kind that it loads."""
     dialog = tab.page.get_by_role("dialog")
     findings: dict[str, list[str]] = {}
     await tab.open("/console/subscribers")

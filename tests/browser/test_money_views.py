@@ -1,4 +1,4 @@
-"""Stories of people who run the business: agents without float, and fees of a merchant."""
+"""Stories about people who run the business: agents without float, and merchant fees."""
 
 import re
 

@@ -45,7 +45,7 @@ async def empty(
 
 
 async def submit(tab: Tab, button: str, **fields: str) -> None:
-    """Open the form of a step, submit it, and return to the overview."""
+    """Open a step's form, submit it, and return to the overview."""
     page = tab.page
     await page.get_by_role("region", name="Get started").get_by_role("button", name=button).click()
     dialog = page.get_by_role("dialog")

@@ -45,7 +45,7 @@ async def add_authenticator(tab: Tab) -> tuple[CDPSession, str]:
 
 
 async def expire_factor(deployment: Deployment, tab: Tab) -> None:
-    """Make the factor of the admin's sessions older than 15 minutes."""
+    """Make the admin's session factors older than 15 minutes."""
     database = await Database.connect(deployment.database_url)
     try:
         await database.execute(

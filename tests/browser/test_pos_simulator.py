@@ -302,7 +302,7 @@ async def test_clone_of_a_card_that_signs_its_taps_is_declined(pos_page: PosPage
     page = pos_page.page
     await page.get_by_role("button", name="Mohamed Sesay's card, which signs taps").click()
     await expect(page.locator("#chip-status")).to_contain_text("Signs every tap")
-    for _ in range(2):  # each payment has a tap of its own
+    for _ in range(2):  # each payment has its own tap
         await pos_page.press_keys("200")
         await pos_page.tap_card()
         await expect(pos_page.screen).to_contain_text("Approved")

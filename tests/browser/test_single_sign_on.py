@@ -28,7 +28,7 @@ async def provider() -> AsyncIterator[FakeProvider]:
 async def sso_tab(
     browser: Browser, services: Services, provider: FakeProvider
 ) -> AsyncIterator[Tab]:
-    """Yield a tab of a console that offers single sign-on."""
+    """Yield a console tab that offers single sign-on."""
     services.settings = services.settings.replace(oidc=provider.settings)
     async with FlakyServer(AppTransport(create_app(services))).listen() as server:
         services.authenticator.oidc = OidcLogins(

@@ -1,4 +1,4 @@
-"""Support staff answer a customer in the conversation of a support request."""
+"""Support staff answer a customer in a support request's conversation."""
 
 from playwright.async_api import expect
 

@@ -69,7 +69,7 @@ async def test_unprivileged_user_backs_up_and_restores_a_stopped_installation(
 async def test_running_installation_is_backed_up_and_works_after_a_restore_elsewhere(
     public_tmp_path: Path, cluster: Path
 ) -> None:
-    """After the restore, a subscriber of the source installation can send money."""
+    """After the restore, a subscriber from the source installation can send money."""
     source_folder, target_folder = public_tmp_path / "source", public_tmp_path / "target"
     source_folder.mkdir()
     target_folder.mkdir()

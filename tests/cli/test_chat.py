@@ -280,7 +280,7 @@ def test_pin_is_not_displayed_and_not_kept_in_the_history(environ: dict[str, str
         assert "Done." in send_text(terminal, "4827")
         assert "482" not in terminal.output.replace(messenger.url, "")
         send_text(terminal, "oh 4828")  # typed without a PIN prompt, so it was displayed
-        send_text(terminal, "\x1b[A")  # previous line of the history
+        send_text(terminal, "\x1b[A")  # previous history line
         assert terminal.press_and_wait("\x04") == 0
     assert messenger.texts == ["send 50", "4826", "4826", "4827", "oh 4828", "send 50"]
 

@@ -1,4 +1,4 @@
-"""Commands about verification, archives, keys and signatures, run in the process of the tests."""
+"""Commands about verification, archives, keys and signatures, run in the test process."""
 
 import os
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Name of the operator in the audit log when the user of the process has no name."""
+"""Operator name in the audit log when the process user has no name."""
 
 import os
 

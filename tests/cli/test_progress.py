@@ -1,4 +1,4 @@
-"""Progress of a long command whose output is not a terminal."""
+"""Progress reports from a long command whose output is not a terminal."""
 
 import io
 

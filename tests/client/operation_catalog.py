@@ -1,4 +1,4 @@
-"""All methods of the client, with sample arguments to build their operations."""
+"""All client methods, with sample arguments to build their operations."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -86,7 +86,7 @@ class RecordingTransport:
 
 
 class ClientMethod(msgspec.Struct, frozen=True):
-    """A method of an operation group."""
+    """An operation group's method."""
 
     name: str
     group: OperationGroup[Any]
@@ -151,7 +151,7 @@ def _list_group_methods(prefix: str, group: OperationGroup[Any]) -> Iterator[Cli
 
 
 def list_structs(kind: Any) -> Iterator[type[msgspec.Struct]]:
-    """Yield all structs of a type, including nested structs."""
+    """Yield all structs in a type, including nested structs."""
     origin = get_origin(kind) or kind
     if isinstance(origin, type) and issubclass(origin, msgspec.Struct):
         yield origin

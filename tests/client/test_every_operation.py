@@ -50,7 +50,7 @@ Image.new("RGB", (64, 64), "white").save(PNG, "PNG")
 
 @pytest.fixture
 def called_operations(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Return a set that collects the names of the operations that got a response."""
+    """Return a set that collects, by name, the operations that got a response."""
     called = set()
     send = AsyncTransport.send
 

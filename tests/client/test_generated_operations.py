@@ -16,7 +16,7 @@ from tapgate_client.schemas import card_proofs, fees, general_ledger, passkeys
 from tools.manual.python_client import name_methods
 
 GENERATED = [item for item in list_methods() if not isinstance(item.group, PartnerWebhooks)]
-#: Names that examples use: structs, and the content of files.
+#: Names that examples use: structs, and file content.
 NAMES = {
     name: value
     for module in (account, admin, approvals, cards, messages, card_proofs, fees, general_ledger)

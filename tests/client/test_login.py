@@ -1,4 +1,4 @@
-"""Login, token renewal and signatures of clients."""
+"""Client login, token renewal and signatures."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -64,7 +64,7 @@ async def test_client_logs_in_again_after_the_session_ended(
 ) -> None:
     await gateway.admin.log_out()
     assert (await gateway.admin.get_me()).email == EMAIL
-    # The refresh is rejected because the session of the refresh token has ended.
+    # The refresh is rejected because the refresh token's session has ended.
     assert list_requests(flaky_server) == ["login", "logout", "me", "refresh", "login", "me"]
 
 

@@ -51,7 +51,7 @@ def test_every_endpoint_has_one_operation_or_a_documented_omission() -> None:
 
 
 def get_body_type(endpoint: Endpoint) -> Any:
-    """Return the struct of a JSON body, `bytes` for a file, or None without a body."""
+    """Return the struct for a JSON body, `bytes` for a file, or None without a body."""
     schema = endpoint.body_schema
     return endpoint.body_type if schema is None or isinstance(schema, dict) else schema
 
@@ -109,7 +109,7 @@ def test_effect_access_and_media_type_match_the_endpoint(method: ClientMethod) -
 def test_response_is_decoded_as_the_declared_type(method: ClientMethod) -> None:
     endpoint, response_type = get_endpoint(method), method.sample_operation.response_type
     kind = endpoint.response_type
-    if kind is bytes or len(endpoint.media) > 1:  # the caller chooses the format of the file
+    if kind is bytes or len(endpoint.media) > 1:  # the caller chooses the file format
         assert response_type is File
     else:
         assert response_type == (type(None) if kind is None else kind)

@@ -120,7 +120,7 @@ async def test_errors_and_logs_contain_no_secret(
 
 
 def format_exception_chain(error: BaseException) -> list[str]:
-    """Return the messages of an exception and of its context chain, without source code."""
+    """Return the messages from an exception and its context chain, without source code."""
     return list(traceback.TracebackException.from_exception(error).format_exception_only()) + (
         [] if error.__context__ is None else format_exception_chain(error.__context__)
     )

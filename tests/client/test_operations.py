@@ -1,4 +1,4 @@
-"""Operations of an internal service against the real gateway, and the exceptions they raise."""
+"""An internal service's operations against the real gateway, and the exceptions they raise."""
 
 import asyncio
 import inspect

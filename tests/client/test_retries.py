@@ -58,7 +58,7 @@ async def gateway(
 
 
 class TransferProbe:
-    """The request for a transfer of 100, and a count of the transfers that were executed."""
+    """The request for a transfer of 100, and a counter for executed transfers."""
 
     def __init__(self, client_factory: ClientFactory, sender_id: str, serial: str) -> None:
         self._client_factory = client_factory
@@ -71,7 +71,7 @@ class TransferProbe:
         }
 
     async def count_transfers(self) -> int:
-        """Return the number of P2P transfers of the sender."""
+        """Return the number of P2P transfers from the sender."""
         transactions = self._client_factory.create_for_service().transactions.list(
             user_id=self._sender_id
         )

@@ -1,4 +1,4 @@
-"""Properties of the retry rules, for any sequence of responses and errors."""
+"""Retry rule properties, for any sequence of responses and errors."""
 
 import httpx2
 import msgspec

@@ -99,7 +99,7 @@ def post_events(receive: Any, secret: str) -> tuple[int, int]:
 
 
 def list_table_names(heading: str) -> set[str]:
-    """Return the code in the first column of the table under a heading of the page."""
+    """Return the code in the first table column under a heading on the page."""
     section = DOCUMENT.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     cells = re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE)
     return {name for cell in cells for name in re.findall(r"`\.?(\w+)[^`]*`", cell)}

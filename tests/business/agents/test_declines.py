@@ -27,7 +27,7 @@ async def test_unknown_agents_customers_and_cards_are_not_found(harness: Harness
     customer = await harness.create_subscriber(balance="5")
     sub_agent = await create_sub_agent(harness, agent)
     unknown_agent: dict[str, Any] = {"id": ids.encode(ids.AGENT, 1)}
-    # The ID of an existing subscriber is not a valid agent ID.
+    # An existing subscriber's ID is not a valid agent ID.
     for unknown in (unknown_agent, {"id": "agt_1"}, customer):
         for response in (
             await cash_in(harness, unknown, customer, "1"),

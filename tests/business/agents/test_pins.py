@@ -151,7 +151,7 @@ async def test_messages_of_an_agent_contain_only_codes(harness: Harness) -> None
 async def test_messages_from_before_the_number_was_the_agents_are_not_listed(
     harness: Harness,
 ) -> None:
-    """They were sent to the previous owner of the number."""
+    """They were sent to the number's previous owner."""
     agent, staff = await create_agent(harness), await harness.create_admin()
     customer = await harness.create_subscriber()
     await harness.post(f"/api/v1/subscribers/{customer['id']}/reset-pin", auth=staff)

@@ -181,7 +181,7 @@ async def test_same_person_cannot_approve(
             assert parse_error(response) == (403, "FORBIDDEN")
     assert parse_error(await decide(harness, approval, "cancel", second)) == (403, "FORBIDDEN")
     assert (await decide(harness, approval, "cancel", maker)).json()["status"] == "cancelled"
-    # The sums of both accounts are those of one person.
+    # The sums of both accounts count as one person's.
     assert (await fund(harness, agent, "60", maker, request_id="f-1")).status_code == 200
     require_held(await fund(harness, agent, "60", second))
     # Each account has its own idempotency keys, so this is another request.

@@ -161,7 +161,7 @@ async def test_every_masked_request_cannot_be_approved_blindly(
 async def test_transfers_of_restricted_customers_are_masked(
     harness: Harness, platform: GuardedRecords
 ) -> None:
-    """The result of a transfer contains the balance, which is personal data."""
+    """A transfer result contains the balance, which is personal data."""
     operations = ("wallet_transfer", "processor_transfer")
     await set_rules(harness, *map(build_rule, operations))
     funding = f"/admin/partners/{platform.partner.partner_id}/fund"

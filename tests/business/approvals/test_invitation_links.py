@@ -241,7 +241,7 @@ async def test_pairs_count_when_enough_approvers_are_required(
     admin_command.confirm(email=EVE["email"])
     await tasks.pop()(harness.services)
     assert (await save_rules(harness, ada, only_admins("keysets"))).status_code == 200
-    # The reset would make one person of the only two admins.
+    # After the reset, one person would control the only two admin accounts.
     reset = await harness.post(f"{ADMINS_URL}/{eve.id}/reset-password", auth=ada)
     assert parse_error(reset) == (422, "VALIDATION_FAILED")
     assert (await harness.get(f"{V1}/admin/me", auth=eve)).status_code == 200

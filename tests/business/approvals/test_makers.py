@@ -39,7 +39,7 @@ async def rotate(
 async def test_everyone_who_received_an_api_key_is_its_maker(
     harness: Harness, platform: GuardedRecords
 ) -> None:
-    """An admin could otherwise rotate the key of a colleague and approve its requests."""
+    """An admin could otherwise rotate a colleague's key and approve its requests."""
     await set_rules(harness, build_rule("subscriber_phone", roles=["system_admin"]))
     creator, mallory = await harness.create_admin(), await harness.create_admin()
     await harness.database.execute(
@@ -172,7 +172,7 @@ async def test_forbidden_changes_of_the_own_account_are_not_held(
 async def test_request_is_not_executed_if_the_values_have_changed_since(
     harness: Harness, platform: GuardedRecords
 ) -> None:
-    """It would undo a change that the approvers of the request do not see."""
+    """It would undo a change that the request's approvers do not see."""
     await set_rules(harness, build_rule("fee_rules"), build_rule("subscriber_phone"))
     fees = (await platform.get("/fee-rules"))["data"]
     first, second = [

@@ -107,7 +107,7 @@ class OnePerson:
         await step()
 
     async def _send(self) -> None:
-        """Send a guarded request, possibly with the ID of an approval as idempotency key."""
+        """Send a guarded request, possibly with an approval ID as idempotency key."""
         requests = await self._platform.list_requests()
         _, method, path, body = self._choose.choice(requests)
         if isinstance(body, dict) and "amount" in body and self._choose.random() < 0.5:
@@ -177,7 +177,7 @@ class OnePerson:
         require_held(await self._platform.send("POST", path, body, key))
 
     async def _take_over_api_key(self) -> None:
-        """Rotate the API key of a colleague. It cannot pay, so this is not guarded."""
+        """Rotate a colleague's API key. It cannot pay, so this is not guarded."""
         path = f"/admin/api-keys/{self._colleague_key.id}/rotate"
         response = await self._platform.send("POST", path, {})
         assert response.status_code == 200, response.text
@@ -342,7 +342,7 @@ async def test_one_person_cannot_split_an_amount(
 
 
 async def create_key_for(harness: Harness, admin: BearerAuth) -> BearerAuth:
-    """Create an API key that can pay, in the name of an admin."""
+    """Create an API key that can pay, in an admin's name."""
     key = await harness.create_api_key("payments:write")
     await harness.database.execute(
         "UPDATE api_keys SET created_by = $2 WHERE id = $1",

@@ -135,7 +135,7 @@ async def test_creators_of_signing_keys_cannot_release_signed_transactions(
 
 
 async def test_any_key_of_the_signer_counts_even_if_deleted(harness: Harness) -> None:
-    """Its request scope is the owner, or an older key of the owner whose creator is unknown."""
+    """Its request scope is the owner, or an older owner key whose creator is unknown."""
     creator, other = await harness.create_admin(), await harness.create_admin()
     merchant = await harness.create_processor()
     await harness.database.execute("UPDATE hmac_keys SET request_scope = 'owner'")

@@ -1,4 +1,4 @@
-"""Rotation of a partner's signing keys and webhook secret."""
+"""Rotating a partner's signing keys and webhook secret."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Metrics of the money path, of queues, of connections and of failed authentication."""
+"""Metrics for the money path, queues, connections and failed authentication."""
 
 import asyncio
 from collections.abc import Mapping

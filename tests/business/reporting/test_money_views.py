@@ -1,4 +1,4 @@
-"""Money views: flows of the overview, totals of lists, a merchant's account, agents' liquidity."""
+"""Money views: overview flows, list totals, a merchant's account, agents' liquidity."""
 
 from datetime import UTC, datetime
 from itertools import chain
@@ -41,7 +41,7 @@ async def test_overview_separates_flows_of_money(harness: Harness) -> None:
         "money_in": "30.00",
         "money_out": "0.00",
         "refunds": "40.00",
-        "internal": "1500.00",  # the initial deposit of the customer, and the agent's float
+        "internal": "1500.00",  # the customer's initial deposit, and the agent's float
     }
     assert sum(float(bucket["payments"]) for bucket in overview["buckets"]) == 100
 

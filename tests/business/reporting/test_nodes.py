@@ -1,4 +1,4 @@
-"""Registry of nodes: comparison of settings and clocks, expiry, and the list in the API."""
+"""Node registry: settings and clock comparison, expiry, and the list in the API."""
 
 import asyncio
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Timeline of a subscriber: all sources in order, by role, in pages, without texts and values."""
+"""Subscriber timeline: all sources in order, by role, in pages, without texts and values."""
 
 from typing import Any
 

@@ -13,7 +13,7 @@ from tapgate.server.gateway_installation import create_first_admin
 
 @pytest.fixture
 def log_in(client: httpx2.AsyncClient) -> LogIn:
-    """Return a function that logs in and returns the headers of the new session."""
+    """Return a function that logs in and returns the new session's headers."""
 
     async def log_in(email: str = EMAIL, password: str = PASSWORD) -> Headers:
         response = await client.post(
@@ -27,7 +27,7 @@ def log_in(client: httpx2.AsyncClient) -> LogIn:
 
 @pytest.fixture
 async def ada(services: Services, log_in: LogIn) -> Headers:
-    """Create the first system_admin and return the headers of its session."""
+    """Create the first system_admin and return its session headers."""
     await create_first_admin(services, EMAIL, PASSWORD)
     return await log_in()
 
@@ -43,7 +43,7 @@ async def ben(client: httpx2.AsyncClient, ada: Headers) -> dict[str, Any]:
 
 @pytest.fixture
 def list_audit_entries(client: httpx2.AsyncClient, ada: Headers) -> ListAuditEntries:
-    """Return a function that lists the audit entries of an event, newest first."""
+    """Return a function that lists the audit entries for an event, newest first."""
 
     async def list_entries(event: str, **filters: str) -> list[dict[str, Any]]:
         response = await client.get(

@@ -231,7 +231,7 @@ async def test_random_bytes_in_credentials_never_cause_a_server_error(
             data[random.randrange(len(data))] = random.randrange(256)
         return encode_binary(bytes(data))
 
-    for _ in range(25):  # within the limit of failures per address
+    for _ in range(25):  # within the failure limit per address
         created = build_passkey().create((await passkeys.start_enrollment(ada)).json())
         created["response"]["attestationObject"] = flip(created["response"]["attestationObject"])
         assert (await passkeys.submit(ada, created)).status_code in (201, 422)

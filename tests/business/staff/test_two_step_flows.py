@@ -1,4 +1,4 @@
-"""Two-step flows of admins: the second step is bound to a session, an age and a protection."""
+"""Two-step admin flows: the second step is bound to a session, an age and a protection."""
 
 import asyncio
 from datetime import timedelta

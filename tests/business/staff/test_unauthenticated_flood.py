@@ -34,7 +34,7 @@ def settings(tmp_path: Path, database_url: str) -> Settings:
 
 @pytest.fixture(autouse=True)
 def _freeze_rate_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Freeze the clock of the rate limiter, so that buckets do not refill during a test."""
+    """Freeze the rate limiter's clock, so that buckets do not refill during a test."""
     now = time.monotonic_ns()
     monkeypatch.setattr(time, "monotonic_ns", lambda: now)
 
@@ -82,7 +82,7 @@ async def test_unknown_credentials_reach_the_database_only_within_the_rate_limit
     assert all(int(response.headers["retry-after"]) > 0 for response in rejected)
     lookups = [sql for sql in executed_sql if "FROM branding" not in sql]
     assert len(lookups) == BURST_LIMIT
-    assert len(executed_sql) - len(lookups) <= 1  # the branding of the sign-in page is cached
+    assert len(executed_sql) - len(lookups) <= 1  # the sign-in page's branding is cached
 
 
 async def test_concurrent_guesses_do_not_exceed_the_rate_limit(
@@ -126,7 +126,7 @@ async def test_valid_credentials_do_not_consume_the_rate_limit_of_the_address(
 async def attacker_and_admin_clients(
     settings: Settings, database_url: str
 ) -> AsyncIterator[tuple[httpx2.AsyncClient, httpx2.AsyncClient]]:
-    """Yield clients of an attacker and an admin with different IP addresses and default limits."""
+    """Yield clients for an attacker and an admin with different IP addresses and default limits."""
     ordinary = load_settings(
         {"TAPGATE_DATA_DIR": str(settings.data_dir), "TAPGATE_DATABASE_URL": database_url}
     )

@@ -16,7 +16,7 @@ from tapgate_sandbox.gateway import create_app
 
 OLD = "k" * 32
 NEW = "new:" + "j" * 32
-#: Stages of a rotation.
+#: Rotation stages.
 BEFORE, INTRODUCED, SWITCHED, AFTER = OLD, f"{OLD},{NEW}", f"{NEW},{OLD}", NEW
 
 OpenGateway = Callable[[str], AbstractAsyncContextManager[Harness]]

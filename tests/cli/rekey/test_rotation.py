@@ -1,4 +1,4 @@
-"""A rotation of the secret key, with credentials and data that must work at every stage."""
+"""A secret key rotation, with credentials and data that must work at every stage."""
 
 import asyncio
 from datetime import timedelta
@@ -165,7 +165,7 @@ async def test_pin_moves_when_a_payment_uses_it(open_gateway: OpenGateway) -> No
 
 
 async def test_own_keys_of_old_cards_do_not_change(open_gateway: OpenGateway) -> None:
-    """Cards that were encoded before keysets had a master key have keys of the secret key."""
+    """Cards encoded before keysets had a master key have keys derived from the secret key."""
     data = StoredData()
     async with open_gateway(BEFORE) as before:
         await data.create(before)

@@ -231,7 +231,7 @@ def build_card(status: str, *, expired: bool = False) -> Card:
 
 
 def get_result(change: Callable[..., Card], card: Card, reason: str | None) -> Code | CardStatus:
-    """Return the new status, or the code of the error."""
+    """Return the new status, or the error code."""
     try:
         return change(card, reason, NOW).status
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""Turns of the chat, reported by the messenger and kept for the timeline."""
+"""Chat turns, reported by the messenger and kept for the timeline."""
 
 import asyncio
 from typing import Any

@@ -13,7 +13,7 @@ from tapgate.runtime.store.database import Database
 
 URL = "/api/v1/subscribers"
 CODE_ROUTES = ["reset-pin", "restricted-access"]
-#: The route for the PIN of a child card, whose codes are sent to the parent.
+#: The route for a child card's PIN, whose codes are sent to the parent.
 CARD_ROUTE = "card"
 
 

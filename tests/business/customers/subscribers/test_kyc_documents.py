@@ -200,7 +200,7 @@ async def test_jpeg_with_padding_instead_of_scan_data_is_rejected(harness: Harne
 
 
 def test_counting_scans_takes_time_linear_in_the_padding() -> None:
-    """Measured in CPU time of the thread, which excludes the work of other threads."""
+    """Measured in the thread's CPU time, which excludes work in other threads."""
 
     def measure_seconds(length: int) -> float:
         content, started = build_padded_image(length), time.thread_time()

@@ -1,4 +1,4 @@
-"""Remaining limits of a subscriber match what the ledger accepts."""
+"""A subscriber's remaining limits match what the ledger accepts."""
 
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -81,7 +81,7 @@ async def test_exactly_the_remaining_amount_can_be_sent(harness: Harness, period
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, recipient, "70")
     expected = Code.DAILY_LIMIT_EXCEEDED
     if period == "monthly" and get_today(harness).day > 1:
-        # Usage from an earlier day of the month counts only toward the monthly limit.
+        # Usage from an earlier day in the month counts only toward the monthly limit.
         await set_last_sent_day(harness, sender["id"], get_today(harness) - timedelta(days=1))
         expected = Code.MONTHLY_LIMIT_EXCEEDED
     remaining = (await get_limits(harness, sender["id"]))[period]["remaining"]

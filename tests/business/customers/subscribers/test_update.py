@@ -1,4 +1,4 @@
-"""Updates of a subscriber's profile, and the published events."""
+"""Subscriber profile updates, and the published events."""
 
 import asyncio
 from typing import Any

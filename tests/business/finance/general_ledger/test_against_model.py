@@ -44,7 +44,7 @@ class Movement(NamedTuple):
     entries: list[tuple[int, int, int]]  # indexes of two accounts, and an amount
 
 
-#: Times of a few days, most of them at the start of a day.
+#: Times on a few days, most of them at the start of a day.
 moments = st.one_of(
     st.builds(
         lambda day, offset: MIDNIGHT + timedelta(days=day, microseconds=offset),
@@ -132,7 +132,7 @@ class Books:
         return {str(kind): balance for kind, balance in balances.items()}
 
     def list_day(self, day: date) -> list[tuple[str, int, str, str, str]]:
-        """Return the journal of a day: transaction, position, account, debit, credit."""
+        """Return a day's journal: transaction, position, account, debit, credit."""
         zero, rows = "0.00", []
         for entry in sorted(self.entries, key=lambda entry: entry[1:3]):
             if entry.completed_at.astimezone(ZONE).date() == day:
@@ -143,7 +143,7 @@ class Books:
         return rows
 
     async def export_day(self, day: date, limit: int) -> list[tuple[str, int, str, str, str]]:
-        """Return the journal of a day, exported as files with at most `limit` transactions."""
+        """Return a day's journal, exported as files with at most `limit` transactions."""
         rows: list[Any] = []
         cursor = None
         while True:

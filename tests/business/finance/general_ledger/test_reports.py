@@ -33,7 +33,7 @@ from tapgate_client.clock import get_platform_day
 from tapgate_client.schemas.general_ledger import AccountKind, GlCode, JournalRow
 
 HLEDGER = shutil.which("hledger")
-#: Kind -> balance after `make_transactions`, on the normal side of the account.
+#: Kind -> balance after `make_transactions`, on the account's normal side.
 BALANCES = {
     "cash": "6000.00",
     "wallet": "1440.00",
@@ -55,7 +55,7 @@ async def get_report(harness: Harness, path: str, **query: Any) -> Any:
 
 
 async def get_journal(harness: Harness, day: date, **query: Any) -> str:
-    """Return the journal of a day; all files, one after the other."""
+    """Return a day's journal; all files, one after the other."""
     auth, files, cursor = await harness.create_admin("F"), [], {}
     while True:
         response = await harness.client.get(

@@ -1,4 +1,4 @@
-"""Idempotency keys are scoped to the owner of a signing key, so retries survive a rotation."""
+"""Idempotency keys are scoped to a signing key's owner, so retries survive a rotation."""
 
 import asyncio
 from typing import Any
@@ -15,7 +15,7 @@ REPLAYED_HEADER = "idempotent-replayed"
 
 
 async def _create_key(harness: Harness, key: HmacAuth, **body: Any) -> HmacAuth:
-    """Create another key of the same processor, or of one of its terminals."""
+    """Create another key for the same processor or for one of its terminals."""
     url = f"/api/v1/processors/{await harness.get_processor_id(key)}/keys"
     response = await harness.post(url, json=body, auth=await harness.create_admin())
     assert response.status_code == 201, response.text

@@ -1,4 +1,4 @@
-"""A merchant's list adds up: its rows equal the change of the balance."""
+"""A merchant's list adds up: its rows equal the balance change."""
 
 import csv
 import io

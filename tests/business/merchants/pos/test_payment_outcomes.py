@@ -1,4 +1,4 @@
-"""Lookup of a payment's outcome by its idempotency key."""
+"""Looking up a payment's outcome by its idempotency key."""
 
 from typing import Any
 

@@ -167,7 +167,7 @@ async def test_processors_are_searched_by_name_email_phone_and_id(harness: Harne
 
 
 async def _create_funded_processor(harness: Harness, amount: str = "100") -> str:
-    """Create a processor with a balance and return the URL of its transfers."""
+    """Create a processor with a balance and return its transfers URL."""
     processor_id: str = (await create_processor(harness))["processor_id"]
     await deposit_to_processor(harness, processor_id, amount)
     return f"{PROCESSORS_URL}/{processor_id}/transfer"

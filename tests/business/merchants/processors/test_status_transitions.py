@@ -1,4 +1,4 @@
-"""Suspension and activation of a processor."""
+"""Suspending and activating a processor."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Terminals and signing keys of a processor."""
+"""A processor's terminals and signing keys."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ TERMINAL_BLOCKED = (403, "TERMINAL_BLOCKED")
 
 
 async def _create_processor(harness: Harness) -> str:
-    """Create a processor and return the URL of its terminals."""
+    """Create a processor and return its terminals URL."""
     return f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}/terminals"
 
 

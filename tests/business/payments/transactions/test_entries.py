@@ -1,4 +1,4 @@
-"""Ledger entries and the refund chain of a transaction."""
+"""A transaction's ledger entries and refund chain."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""CSV export of transactions: the same content as the list."""
+"""Transaction CSV export: the same content as the list."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def parse_rows(response: httpx2.Response) -> list[dict[str, str]]:
 
 
 def to_csv_row(record: dict[str, Any]) -> dict[str, str]:
-    """Convert a record of the list to its CSV row."""
+    """Convert a list record to its CSV row."""
     flat = {column: record.get(column) for column in COLUMNS}
     for side in ("from", "to"):
         party = record[side] or {}

@@ -13,7 +13,7 @@ URL = "/api/v1/transactions"
 
 
 class MaskedTransactions:
-    """Transactions of a restricted subscriber among other transactions."""
+    """A restricted subscriber's transactions among other transactions."""
 
     def __init__(self, harness: Harness) -> None:
         self.harness = harness

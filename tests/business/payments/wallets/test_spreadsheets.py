@@ -56,5 +56,5 @@ def test_libreoffice_shows_accents_and_the_columns_of_a_statement(tmp_path: Path
     ]  # fmt: skip
     assert "Aïssatou Kébé: =1+1, école, ﬁn" in row["description"]
     assert {line[columns.index("currency")] for line in shown} == {"SLE"}
-    # Recognized as a time, which is shown in the format of the locale.
+    # Recognized as a time, which is shown in the locale's format.
     assert shown[1][columns.index("time")] in (row["time"], "12:00:00 AM")

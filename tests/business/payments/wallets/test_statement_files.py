@@ -100,7 +100,7 @@ async def test_links_are_revoked_when_the_subscriber_becomes_restricted(
     unknown = await harness.get("/api/v1/statements/unknown")
     assert (revoked.status_code, revoked.json()) == (404, unknown.json())
     assert (await fetch_statement(harness, other_statement)).status_code == 200
-    # The link of a statement that the subscriber later requests in the chat works.
+    # The link to a statement that the subscriber later requests in the chat works.
     new_statement = await get_statement(harness, harness.get_service_auth(), holder, format=format)
     assert (await fetch_statement(harness, new_statement)).status_code == 200
     await set_restricted(harness, holder, restricted=False)
@@ -170,7 +170,7 @@ async def test_links_end_when_the_subscriber_loses_access(
     await change_subscriber(harness, holder, change)
     assert (await fetch_statement(harness, statement)).status_code == 404
     assert (await fetch_statement(harness, other_statement)).status_code == 200
-    if change != "close":  # staff can still get a statement of a blocked wallet
+    if change != "close":  # staff can still get a statement for a blocked wallet
         later = await get_statement(harness, key, holder, format="csv")
         assert (await fetch_statement(harness, later)).status_code == 200
     if change == "block":

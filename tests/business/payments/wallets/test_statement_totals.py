@@ -127,7 +127,7 @@ async def _create_subscriber(harness: Harness, key: Any) -> tuple[str, int]:
 
 
 async def _list_entries(harness: Harness, account_id: int) -> list[tuple[date, int]]:
-    """Return the day and signed amount of every entry of an account."""
+    """Return the day and signed amount of every entry in an account."""
     rows = await harness.database.fetch(
         """SELECT t.completed_at, e.amount, e.credit_account
            FROM entries e JOIN transactions t ON t.id = e.transaction_id

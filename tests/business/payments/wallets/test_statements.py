@@ -264,7 +264,7 @@ class ExplainingDatabase(QueryExplainer):
 async def test_statement_reads_only_its_wallet_since_the_start_of_the_period(
     database: Database,
 ) -> None:
-    # With few payees, a sample of the rows suggests that each receives a large part of them.
+    # With few payees, a row sample suggests that each receives a large part of them.
     await insert_transactions(database, payee_count=10)
     explainer: Any = ExplainingDatabase(database)
     for days, max_rows in ((365, 200), (30, 25)):
@@ -278,7 +278,7 @@ async def test_statement_reads_only_its_wallet_since_the_start_of_the_period(
             assert count_rows_read(plan) <= max_rows
             assert count_rows_read(plan, "entries") <= max_rows
         assert count_rows_read(explainer.plans[-1]) > 0
-        # No transaction is read twice, except those within a day of the end of the period.
+        # No transaction is read twice, except those within a day of the period's end.
         assert sum(map(count_rows_read, explainer.plans[6::2])) <= max_rows
 
 
