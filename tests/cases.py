@@ -1,4 +1,4 @@
-"""Many cases in one test, where the setup of a test costs more time than a case."""
+"""Many cases in one test, where setting up a test costs more time than a case."""
 
 import functools
 import inspect
@@ -29,7 +29,7 @@ async def run_cases(cases: Iterable[Case]) -> None:
 def each(names: str, cases: Iterable[Any]) -> Callable[[Any], Any]:
     """Like `pytest.mark.parametrize`, but run all cases in one test and report all that fail.
 
-    The cases share the fixtures of the test, so they must not depend on each other's effects.
+    The cases share the test's fixtures, so they must not depend on each other's effects.
     """
     parameters = [name.strip() for name in names.split(",")]
     cases = list(cases)

@@ -64,7 +64,7 @@ from tapgate_sandbox.gateway import create_app
 
 temporary_files.keep_in_memory()
 
-#: There is no deadline, because the duration of an example depends on the load of the machine.
+#: There is no deadline, because an example's duration depends on the machine's load.
 #: Health checks are off, because sharing a function-scoped fixture between examples is intended.
 hypothesis.settings.register_profile(
     "tests", deadline=None, suppress_health_check=list(hypothesis.HealthCheck)
@@ -86,7 +86,7 @@ backlog_metrics_module.TIMEOUT_SECONDS = 30.0  # type: ignore[misc]
 for _phase in ("connect", "read", "write", "pool"):
     setattr(DEFAULT_TIMEOUT_CONFIG, _phase, 60.0)
 
-#: Servers of tests have many small databases, possibly in memory. PostgreSQL searches all buffers
+#: Test servers have many small databases, possibly in memory. PostgreSQL searches all buffers
 #: when a table or database is dropped.
 _SERVER_SETTINGS = {"shared_buffers": "128MB", "min_wal_size": "80MB", "max_wal_size": "256MB"}
 _build_server_settings = embedded_module._build_server_settings
@@ -280,14 +280,14 @@ async def _prepare_database(url: str) -> None:
 
 @pytest.fixture
 def data_dir(public_tmp_path: Path, cluster: Path) -> Path:
-    """Return a copy of the data folder for a server of this test."""
+    """Return a copy of the data folder for this test's server."""
     subprocess.run(["cp", "-a", cluster, public_tmp_path / "data"], check=True)
     return public_tmp_path / "data"
 
 
 @pytest.fixture(scope="session")
 def postgres(cluster: Path) -> Iterator[str]:
-    """Yield the URL of a running server and its migrated database `tapgate`."""
+    """Yield a URL for a running server's migrated database `tapgate`."""
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
         data_dir = Path(name, "data")
         subprocess.run(["cp", "-a", cluster, data_dir], check=True)
@@ -337,7 +337,7 @@ _ADVANCE_TRANSACTION_IDS_SQL = """
 
 @pytest.fixture
 async def empty_database_url(postgres: str) -> AsyncIterator[str]:
-    """Yield the URL of a database without tables."""
+    """Yield a URL for a database without tables."""
     name = f"empty_{next(_sequence)}"
     connection = await asyncpg.connect(postgres)
     try:
@@ -384,7 +384,7 @@ def settings(tmp_path: Path, database_url: str) -> Settings:
 
 @pytest.fixture
 async def services(settings: Settings, database_url: str) -> AsyncIterator[Services]:
-    """Yield the services of a gateway process, on a database with the default rules."""
+    """Yield a gateway process's services, on a database with the default rules."""
     async with open_gateway_services(settings, database_url) as services:
         async with services.transaction() as tx:
             await insert_defaults(tx, settings.currency, IdGenerator(1023))
@@ -393,7 +393,7 @@ async def services(settings: Settings, database_url: str) -> AsyncIterator[Servi
 
 @pytest.fixture
 async def client(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
-    """Yield an in-process client of the complete gateway, without sockets."""
+    """Yield an in-process client for the complete gateway, without sockets."""
     transport = AppTransport(create_app(services))
     async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
         yield client
@@ -403,7 +403,7 @@ async def client(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
 async def other_process_client(
     services: Services, database_url: str
 ) -> AsyncIterator[httpx2.AsyncClient]:
-    """Yield a client of a second gateway instance on the same database."""
+    """Yield a client for a second gateway instance on the same database."""
     async with open_gateway_services(services.settings, database_url) as other:
         transport = AppTransport(create_app(other))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
@@ -416,7 +416,7 @@ def harness(services: Services, client: httpx2.AsyncClient) -> Harness:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the values that tests record as a `figure`, including those of xdist workers."""
+    """Print the values that tests record as a `figure`, including values from xdist workers."""
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport) and report.when == "call":

@@ -1,4 +1,4 @@
-"""Databases of tests, emptied and reused, and connections that outlive the pool that opened them.
+"""Test databases, emptied and reused, and connections that outlive the pool that opened them.
 
 A database is a copy of a migrated template. A new connection starts a new PostgreSQL process, which
 reads the catalogs and prepares every statement again. That is more work than most tests do. When a
@@ -35,13 +35,13 @@ _RESET: Final = """
 _open_connection = connect_module.open_connection
 _connect = connect_module._connect
 
-#: The hosts and the name of a database.
+#: A database's hosts and name.
 _DatabaseAddress = tuple[tuple[tuple[str | None, int | None], ...], str | None]
 #: Plans depend on settings, so a connection is only reused with the same settings.
 _Key = tuple[_DatabaseAddress, tuple[tuple[str, str], ...]]
 
 
-#: Settings of connections to a database, in addition to those that the caller passes.
+#: Connection settings for a database, in addition to the caller's settings.
 _session_settings: dict[_DatabaseAddress, Mapping[str, str]] = {}
 
 
@@ -77,7 +77,7 @@ class KeptConnection(connect_module.Connection):
     async def begin(
         self, settings: Mapping[str, str], seconds: float, command_timeout: float | None
     ) -> None:
-        """Apply the settings of the next session.
+        """Apply the next session's settings.
 
         Raises one of DATABASE_ERRORS if a test has terminated the connection.
         """
@@ -134,7 +134,7 @@ class ConnectionCache:
                 connection.terminate()
 
     def list_pids(self, url: str) -> list[int]:
-        """Return the PostgreSQL process IDs of the idle connections to a database."""
+        """Return the PostgreSQL process IDs for idle connections to a database."""
         address = _get_address(parse_url(url))
         return [
             connection.get_server_pid()
@@ -395,7 +395,7 @@ class ScratchDatabases:
         return name
 
     async def copy(self, template: str) -> str:
-        """Return the name of a new database with the schema and the rows of another one."""
+        """Copy a database with its schema and rows, and return the new name."""
         if cleaner := self._cleaners.pop(template, None):
             cleaner.close()
         self._connection_cache.discard(build_database_url(template, self._url))

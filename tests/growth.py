@@ -1,4 +1,4 @@
-"""Growth of CPU time with the length of a text, which does not depend on the machine's speed."""
+"""CPU time growth with text length, which does not depend on the machine's speed."""
 
 import time
 from collections.abc import Callable

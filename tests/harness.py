@@ -1,4 +1,4 @@
-"""Callers of every kind, subscribers and their messages, for tests of the HTTP API.
+"""Callers of every kind, subscribers and their messages, for HTTP API tests.
 
 A caller is passed to the client as `auth`:
 `await client.get(url, auth=await harness.create_admin("S"))`.
@@ -70,7 +70,7 @@ class ServiceAuth(httpx2.Auth):
 
 
 class HmacAuth(httpx2.Auth):
-    """Signs each request with the key of a processor, a terminal or a partner."""
+    """Signs each request with a processor, terminal or partner key."""
 
     requires_request_body = True
 
@@ -157,7 +157,7 @@ class Harness:
         return HmacAuth(ids.encode(ids.KEY, key.id), key.secret)
 
     async def get_account_id(self, key: HmacAuth) -> str:
-        """Return the account ID of the processor or partner that a key belongs to."""
+        """Return the account ID for the processor or partner that owns a key."""
         account_id = await self.database.fetchval(
             """SELECT account.id FROM hmac_keys key
                JOIN accounts account ON account.owner_id = coalesce(processor_id, partner_id)
@@ -173,7 +173,7 @@ class Harness:
         return ids.encode(ids.PROCESSOR, processor_id)
 
     async def create_second_key(self, key: HmacAuth) -> HmacAuth:
-        """Create another key of the same processor."""
+        """Create another key for the same processor."""
         async with self.services.transaction() as tx:
             processor_id = await tx.fetchval(
                 "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.decode(ids.KEY, key.id)
@@ -323,7 +323,7 @@ class Harness:
         return code
 
     async def list_pending_messages(self, phone_number: str, template: str) -> list[list[str]]:
-        """Return the parameters of a phone's pending messages with a template, newest first."""
+        """Return the parameters in a phone's pending messages with a template, newest first."""
         pending = await list_pending(self.database, self.services.vault, phone_number)
         return [message.parameters for message in pending if message.template == template]
 
@@ -341,7 +341,7 @@ class Harness:
         )
 
     async def list_audit_entries(self, resource_id: str, event: str) -> list[dict[str, Any]]:
-        """Return the audit entries of an event on one resource, oldest first."""
+        """Return the audit entries for an event on one resource, oldest first."""
         rows = await self.database.fetch(
             """SELECT actor, result, reason, changes FROM audit_entries
                WHERE resource_id = $1 AND event = $2 ORDER BY id""",
@@ -352,7 +352,7 @@ class Harness:
 
 
 def parse_error(response: httpx2.Response) -> tuple[int, str]:
-    """Return the status and the code of an error response."""
+    """Return an error response's status and code."""
     return response.status_code, response.json()["code"]
 
 

@@ -84,7 +84,7 @@ _PATTERNS: Final = {
 
 @cache
 def list_markers(path_and_name: str) -> set[str]:
-    """Return the markers of a test with this path and name, without its parameters."""
+    """Return the markers for a test with this path and name, without its parameters."""
     text = _PARTS.sub("", path_and_name)
     return {name for name, pattern in _PATTERNS.items() if pattern.search(text)}
 

@@ -7,7 +7,7 @@ upgrades. They get the marker `proof`.
 
 from typing import Final
 
-#: Path prefixes of proofs, by what they prove.
+#: Path prefixes for proofs, by what they prove.
 _PATHS_BY_SUBJECT: Final = {
     "pages": ["tests/browser/"],
     "clusters": ["tests/torture/test_cluster.py", "tests/tools/test_two_books.py"],

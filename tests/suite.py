@@ -7,7 +7,7 @@ from pathlib import Path
 
 @cache
 def list_tests(path: Path) -> set[str]:
-    """Return the names of the tests in a file, with methods prefixed by their class."""
+    """Return the test names in a file, with methods prefixed by their class."""
     tree = ast.parse(path.read_text())
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     return _list_tests_in(tree, "").union(

@@ -1,4 +1,4 @@
-"""Gateway with the memory checks of the C library and of Python.
+"""Gateway with memory checks from the C library and Python.
 
 An extension module can write past the end of an object. Python's default allocator rounds sizes up,
 which hides short overruns. The C library's allocator has no such gaps and aborts the process, and

@@ -56,7 +56,7 @@ class History:
         return history
 
     async def open_copy(self, url: str, database: Database, folder: Path) -> "History":
-        """Open the ledger of a copy of the database, one second later."""
+        """Open the ledger in a database copy, one second later."""
         clock = FakeClock(self.ledger.clock.now + timedelta(seconds=1))
         copy = History(await LedgerDriver.open(url, database, clock), folder)
         copy.url = url

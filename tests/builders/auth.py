@@ -159,7 +159,7 @@ ACTOR = Actor(
 async def assert_seals(sealer: Sealer, count: int) -> None:
     """Seal pending entries for up to 30 seconds and assert that exactly `count` are sealed.
 
-    Several attempts may be needed: sealing waits for all running transactions of the server,
+    Several attempts may be needed: sealing waits for all running transactions on the server,
     such as autovacuum in another test's database.
     """
     sealed = 0
@@ -183,7 +183,7 @@ def get_previous_code(services: Services, app: pyotp.TOTP) -> str:
 async def enroll_app(services: Services, admin_id: int) -> pyotp.TOTP:
     """Enroll an authenticator app, whose current code remains usable.
 
-    Sessions of the admin then have a factor that was not verified recently.
+    The admin's sessions then have a factor that was not verified recently.
     """
     auth = services.authenticator
     async with services.transaction() as tx:

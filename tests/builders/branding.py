@@ -1,4 +1,4 @@
-"""Branding of statements, and logos."""
+"""Statement branding and logos."""
 
 import io
 from typing import Final

@@ -62,7 +62,7 @@ async def confirm(harness: Harness, serial: str, proof: dict[str, str]) -> httpx
 
 
 def tap(chip: SoftwareCard) -> dict[str, str]:
-    """Return the proof of a new tap, as JSON."""
+    """Return a new tap's proof, as JSON."""
     proof: dict[str, str] = msgspec.to_builtins(chip.tap())
     return proof
 

@@ -67,7 +67,7 @@ OPERATIONS = (
     "wallet.create_statement",
     "wallet.create_quote",
 )
-#: Class of a request, or the name of its client operation.
+#: Request class, or the name of its client operation.
 RequestKind = type | str
 
 
@@ -217,7 +217,7 @@ class FakeGateway:
         fields = request.fields
         match request.operation:
             case "cards.link":
-                serial = fields["card_serial"] or "TG-0003"  # the card of a tap
+                serial = fields["card_serial"] or "TG-0003"  # the tapped card
                 return SimpleNamespace(card=SimpleNamespace(serial=serial))
             case "subscribers.change_pin":
                 self.pin = fields["new_pin"]

@@ -54,7 +54,7 @@ from tapgate_client.schemas.pagination import Page, PageQuery, paginate
 
 
 class LogCapture:
-    """Log lines of this process, in their output format."""
+    """This process's log lines, in their output format."""
 
     def __init__(self) -> None:
         self.stream = io.BytesIO()
@@ -290,7 +290,7 @@ async def raise_api_error(request: RequestContext) -> None:
 
 @things.get("/api/v1/open", access=Access(public=True))
 async def get_actor(request: RequestContext) -> dict[str, str]:
-    """Return the actor of the request and its address, as stored in audit entries."""
+    """Return the request's actor and address, as stored in audit entries."""
     return request.actor.record | {"ip": str(request.actor.ip)}
 
 
@@ -412,7 +412,7 @@ async def run_edge_app(
     await services.throttle.close()
 
 
-#: Fixed request ID, because a random hexadecimal ID may contain the digits of the PIN.
+#: Fixed request ID, because a random hexadecimal ID may contain the PIN's digits.
 TRACE_HEADERS = {"X-Request-ID": "traced"}
 
 

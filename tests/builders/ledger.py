@@ -312,7 +312,7 @@ _PARTIES: Final[dict[str, tuple[Callable[[int], Party], Callable[[int], Party]]]
 def build_command(
     kind: str, payer: Party | int | str, payee: Party | int | str, amount: int | None, **fields: Any
 ) -> Command:
-    """Build a command. A party is given as such, as the ID of its owner, or as a card's serial."""
+    """Build a command. A party is given as such, as its owner's ID, or as a card's serial."""
     build_payer, build_payee = _PARTIES.get(kind, (commands.account_party, commands.account_party))
     return Command(
         type=kind,

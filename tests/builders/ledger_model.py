@@ -176,7 +176,7 @@ def build_rule(number: int, kind: str, threshold: int, window: int | None, actio
 
 
 def build_command(step: Step, created: list[int]) -> LedgerCommand:
-    """Build the ledger command for a step; `created` holds the IDs of the transactions so far."""
+    """Build the ledger command for a step; `created` holds the transaction IDs so far."""
     original = created[step.original] if step.original is not None else None
     if step.kind == "decide_review":
         assert original is not None

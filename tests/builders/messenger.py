@@ -83,7 +83,7 @@ class SubmissionResult:
 
 @dataclass
 class FlowDriver:
-    """Test driver that also serves as the services object of the data endpoint."""
+    """Test driver that also serves as the data endpoint's services object."""
 
     database: Database
     flow_key: FlowKey | None = FLOW_KEY
@@ -158,7 +158,7 @@ OTHER_PHONE = "+23276000001"
 
 
 class OutboxDriver:
-    """Test driver that also serves as the services object of the outbox."""
+    """Test driver that also serves as the outbox's services object."""
 
     def __init__(self, database: Database, clock: FakeClock) -> None:
         self.database = database
@@ -317,7 +317,7 @@ def build_error(message: str) -> dict[str, str]:
     return {"error": message, "status": "error"}
 
 
-#: The provider's documented example of a text message, with all optional parts.
+#: The provider's documented text message example, with all optional parts.
 DOCUMENTED_DELIVERY: dict[str, Any] = {
     "object": "whatsapp_business_account",
     "entry": [

@@ -275,7 +275,7 @@ async def suspend_partner(harness: Harness, new: dict[str, Any]) -> None:
 
 
 def get_partner_auth(new: dict[str, Any]) -> HmacAuth:
-    """Return the signing credential of a new partner."""
+    """Return a new partner's signing credential."""
     return HmacAuth(new["api_key_id"], new["hmac_secret"], new["partner"]["id"])
 
 
@@ -335,7 +335,7 @@ def get_processor_auth(response: dict[str, Any]) -> HmacAuth:
 
 
 async def probe_credential(client: httpx2.AsyncClient, credential: httpx2.Auth) -> tuple[int, str]:
-    """Return the status and code of a request that no signing key may make.
+    """Return the status and code for a request that no signing key may make.
 
     A valid key gets 403 FORBIDDEN; any other result describes why the key is not accepted.
     """

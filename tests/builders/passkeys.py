@@ -30,7 +30,7 @@ Credential = dict[str, Any]
 
 
 class Passkey(msgspec.Struct, kw_only=True):
-    """Passkey of a software authenticator. Tests change fields to make it misbehave."""
+    """Passkey from a software authenticator. Tests change fields to make it misbehave."""
 
     key: ec.EllipticCurvePrivateKey
     id: bytes = msgspec.field(default_factory=lambda: secrets.token_bytes(32))

@@ -79,7 +79,7 @@ class PosDriver:
         return balance
 
     async def create_terminal(self, status: str = "active") -> str:
-        """Create a terminal of this merchant and return its ID."""
+        """Create a terminal for this merchant and return its ID."""
         services, terminal_id = self.harness.services, self.harness.services.new_id()
         await services.database.execute(
             """INSERT INTO terminals (id, processor_id, name, status, created_at)

@@ -1,4 +1,4 @@
-"""Runs of the retention job with the gateway's declarations."""
+"""Retention job runs with the gateway's declarations."""
 
 from tapgate.core.settings import Settings, load_settings
 from tapgate.runtime.retention import RetentionJob

@@ -33,7 +33,7 @@ class SsoClient:
         return await self.complete(await self.start(), **fields)
 
     async def require_login(self, **claims: Any) -> Headers:
-        """Log in with these claims and return the headers of the session."""
+        """Log in with these claims and return the session headers."""
         self._provider.claims = claims
         response = await self.log_in()
         assert response.status_code == 200, response.text

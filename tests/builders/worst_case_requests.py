@@ -19,7 +19,7 @@ _ATTEMPTS = 3
 
 
 class FakeTransport:
-    """Transport that records the status of the first response."""
+    """Transport that records the first response's status."""
 
     def __init__(self) -> None:
         self.status: int | None = None
@@ -129,13 +129,13 @@ MEBIBYTE = 1024 * 1024
 READ_CHUNK_BYTES = 256_000
 #: Larger bodies only slow the test down: their cost grows linearly with size.
 _MAX_VALUE_BYTES = 128 * 1024
-#: How much of an endless request the test sends.
+#: How many bytes the test sends in an endless request.
 _UNBOUNDED_BYTES = MEBIBYTE
 
 
 @dataclass(frozen=True)
 class Target:
-    """An endpoint of the gateway or the messenger, as a client sees it."""
+    """A gateway or messenger endpoint, as a client sees it."""
 
     name: str
     method: str
@@ -180,7 +180,7 @@ def _build_worst_bodies(example: dict[str, Any], size: int) -> Iterator[tuple[st
     room = size - len(msgspec.json.encode(example))
     if room < 1024:
         example, room = {}, size
-    # A null makes the decoder run twice. Each value also replaces one field of the example.
+    # A null makes the decoder run twice. Each value also replaces one field in the example.
     with_null = example | dict.fromkeys(list(example)[:1])
     for index, (label, value) in enumerate(_build_large_values(room // 1024 * 1024).items()):
         yield f"{label}{_BESIDE_NULL}", _set_member(with_null, "unknown", value)

@@ -35,7 +35,7 @@ VARIABLES = {item.variable for item in Settings.list_variables()}
 SETTING = re.compile(r"TAPGATE_[A-Z_]*[A-Z]")
 #: Variables of compose.yaml and prefixes in prose, which are no settings.
 OTHER_VARIABLES = {"TAPGATE_IMAGE", "TAPGATE_MESSENGER"}
-#: Prefixes of paths of the gateway and the messenger.
+#: Path prefixes for the gateway and the messenger.
 PATH = re.compile(
     r"(?<![\w.:/-])/(?:api/v1/[a-z-]+|live|ready|health|metrics|console|docs|payment)\b"
 )
@@ -64,7 +64,7 @@ def test_paths_are_served() -> None:
 
 
 def test_proxies_and_chart_publish_the_same_api() -> None:
-    """Each resource of the API is either public or for admins, in all three configurations."""
+    """Each API resource is either public or for admins, in all three configurations."""
     gateway = (ROOT / "docs" / "access.md").read_text().partition("\n## Messenger")[0]
     resources = set(re.findall(r"`[A-Z]+ /api/v1/([a-z-]+)", gateway))
     haproxy, nginx = (

@@ -66,7 +66,7 @@ async def open_harness(settings: Settings, url: str) -> AsyncIterator[Harness]:
 
 
 class Payer:
-    """A subscriber who sends 1.00 to another one, and the API key of the app used for it."""
+    """A subscriber who sends 1.00 to another one, and the API key for the app that sends it."""
 
     def __init__(self, sender: str, card: str, key: BearerAuth) -> None:
         self.sender, self.card, self.key = sender, card, key

@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROW = re.compile(r"^\| ([0-9., ]+) \| (.+?) \| (yes|operator|n\.a\.|no) \| (.+) \|$", re.MULTILINE)
 
-#: Number of the last requirement of level 1 or 2 in each section of ASVS 5.0.0. Numbers start at 1
+#: Number of the last requirement of level 1 or 2 in each ASVS 5.0.0 section. Numbers start at 1
 #: and have no gaps, because the requirements of level 3 come last in every section.
 LAST_REQUIREMENT_BY_SECTION = {
     "1.1": 2, "1.2": 9, "1.3": 11, "1.4": 3, "1.5": 2,

@@ -39,7 +39,7 @@ RETIRED_NAMES = frozenset(
     require_sound require_still shown write_down
     """.split()
 )
-#: Names of folders, and of modules without their suffix.
+#: Folder names, and module names without their suffix.
 RETIRED_FILES = frozenset(
     """
     acts asked case caution dealings figures founding made_secrets notices orders pieces remarks
@@ -121,7 +121,7 @@ def iter_statements(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def iter_prose(path: Path) -> Iterator[str]:
-    """Yield the lines of a module's docstrings and full-line comments."""
+    """Yield the lines in a module's docstrings and full-line comments."""
     module = parse(path)
     for docstring in (module.docstring, *(item.docstring for item in module.definitions)):
         yield from docstring.splitlines()

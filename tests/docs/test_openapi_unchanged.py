@@ -1,6 +1,6 @@
 """The OpenAPI documents of both services equal the stored baseline.
 
-After an intended change of an API, run this file as a script to store the new documents:
+After an intended API change, run this file as a script to store the new documents:
 
     .venv/bin/python tests/docs/test_openapi_unchanged.py
 """

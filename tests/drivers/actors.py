@@ -1,4 +1,4 @@
-"""Callers of the API: customers, merchants, agents, partners, apps and admins.
+"""API callers: customers, merchants, agents, partners, apps and admins.
 
 `get`, `post` and `put` send one HTTP request and return the response. `require_success` returns
 the body of a response that must succeed, and `require_error` the status and code of an error.
@@ -214,7 +214,7 @@ class Terminal(ApiCaller):
         return await self.post("pos/payment", **{**body, **fields})
 
     async def pay_in_app(self, amount: str, card: str, **fields: Any) -> httpx2.Response:
-        """Pay through `/payment`, the unversioned path of the in-app payment endpoint."""
+        """Pay through `/payment`, the in-app payment endpoint's unversioned path."""
         body = {"request_id": new_request_id(), "card_serial": card, "amount": amount}
         return await self.client.post("/payment", json=body | fields, auth=self.auth)
 
@@ -272,7 +272,7 @@ class Partner(ApiCaller):
     async def send_webhook(
         self, amount: str, customer: Customer, reference: str
     ) -> httpx2.Response:
-        """Send a top-up by webhook, signed over the exact bytes of the body."""
+        """Send a top-up by webhook, signed over the exact body bytes."""
         body = {"reference": reference, "phone_number": customer.phone, "amount": amount}
         raw = json.dumps(body).encode()
         signature = signing.webhook_signature(self._webhook_secret.encode(), raw)

@@ -1,4 +1,4 @@
-"""Backups, and comparisons of databases."""
+"""Backups and database comparisons."""
 
 import asyncio
 import subprocess
@@ -64,7 +64,7 @@ async def is_empty(url: str) -> bool:
 
 
 async def wait_until_idle(url: str) -> None:
-    """Wait until PostgreSQL has ended all other sessions of the database."""
+    """Wait until PostgreSQL has ended all other sessions on the database."""
     while await fetch_rows(
         url,
         """SELECT FROM pg_stat_activity

@@ -145,7 +145,7 @@ class PageMonitor:
     def __init__(self, page: Page, address: str) -> None:
         self._origin = urlsplit(address).netloc
         self.problems: list[str] = []
-        #: Substrings of the problems that the test provokes.
+        #: Substrings that identify the problems that the test provokes.
         self.expected_problems: tuple[str, ...] = ()
         page.on("console", self._on_console)
         page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
@@ -171,7 +171,7 @@ class PageMonitor:
 
 
 class Tab:
-    """A browser tab with a session of its own."""
+    """A browser tab with its own session."""
 
     def __init__(self, page: Page, address: str) -> None:
         self.page = page
@@ -200,7 +200,7 @@ class Tab:
         assert response.status == 303, await response.text()
 
     async def choose_action(self, name: str, row: Locator | None = None) -> None:
-        """Choose an action of the page's menu, or of the menu in a row."""
+        """Choose an action from the page's menu, or from a row's menu."""
         menu = (row or self.page.get_by_role("main")).locator("details.dropdown").first
         await menu.locator("summary").click()
         await menu.get_by_role("button", name=name, exact=True).click()

@@ -96,7 +96,7 @@ def generate_python_client(service: str, folder: Path) -> Path:
         "openapi-python-client", "generate", "--path", f"{service}.json", folder=folder
     )
     problems = re.findall(r"^(?:WARNING|ERROR) parsing (.*) within", output, re.MULTILINE)
-    # The form of the other content type is generated.
+    # The other content type's form is generated.
     assert problems == (["POST /api/v1/cards/upload-csv"] if service == "gateway" else []), output
     (package,) = folder.glob("*-client/*_client")
     modules = {item.stem for item in package.glob("api/*/*.py")} - {"__init__"}

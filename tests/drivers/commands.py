@@ -1,4 +1,4 @@
-"""Runs of the command `tapgate`."""
+"""Runs the `tapgate` command."""
 
 import asyncio
 import re

@@ -269,6 +269,6 @@ def connect(loop: SimulatedLoop) -> SimulatedClient:
 
 
 async def drain_event_loop() -> None:
-    """Run 100 iterations of the event loop, so that all ready tasks make progress."""
+    """Run 100 event loop iterations, so that all ready tasks make progress."""
     for _ in range(100):
         await asyncio.sleep(0)

@@ -50,7 +50,7 @@ class ConsoleClient:
         return self.client.cookies.get(SESSION_COOKIE)
 
     def set_session(self, admin: BearerAuth) -> None:
-        """Use the session of an admin who signed in through the API."""
+        """Use an admin session from an API sign-in."""
         self.client.cookies.set(SESSION_COOKIE, admin.credential)
 
     async def sign_in(self, email: str, password: str) -> httpx2.Response:
@@ -65,7 +65,7 @@ class ConsoleClient:
         return response
 
     async def get_page_text(self, path: str) -> str:
-        """Return the text of a page with HTML entities unescaped."""
+        """Return a page's text with HTML entities unescaped."""
         response = await self.get(path)
         assert response.status_code == 200, f"{path}: {response.status_code} {response.text}"
         return html.unescape(response.text)
@@ -83,7 +83,7 @@ class ConsoleClient:
     async def post_without_csrf(
         self, path: str, form: FormFields | None = None, **headers: str
     ) -> httpx2.Response:
-        """Submit a form with exactly the given fields and the headers of a same-origin request."""
+        """Submit a form with exactly the given fields and same-origin request headers."""
         origin_headers = {"Origin": self.origin, "Sec-Fetch-Site": "same-origin"}
         content = urlencode(form or {}, doseq=True)
         content_type = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -116,7 +116,7 @@ class ConsoleClient:
     async def submit_action(
         self, name: str, form: FormFields | None = None, **path_params: str
     ) -> httpx2.Response:
-        """Open the dialog of an action and submit it; `path_params` go into the query string."""
+        """Open an action's dialog and submit it; `path_params` go into the query string."""
         address = f"/console/actions/{name}" + (f"?{urlencode(path_params)}" if path_params else "")
         response = await self.get_partial(address)
         assert response.status_code == 200, f"{address}: {response.status_code} {response.text}"
@@ -139,7 +139,7 @@ class ConsoleClients:
         return ConsoleClient(httpx2.AsyncClient(transport=self._transport, base_url=address))
 
     async def create_signed_in(self, role: str = "A") -> ConsoleClient:
-        """Return a client signed in as a new admin with the role of the given letter."""
+        """Return a client signed in as a new admin with the given role letter."""
         client = self.create_signed_out()
         client.set_session(await self.harness.create_admin(role))
         return client

@@ -1,4 +1,4 @@
-"""Texts of the console that people read, found in its templates, scripts and modules."""
+"""Console texts that people read, found in its templates, scripts and modules."""
 
 import ast
 import re
@@ -40,7 +40,7 @@ _OTHER_CALLS: Final = re.compile(
     r"Action|Field|_?build_\w*action|partial|_RuleForm|getLogger|fromhex|Markup|import_module"
     r"|TypeVar"
 )
-#: Capitalized texts that are not shown to people: headers, names of columns, units.
+#: Capitalized texts that are not shown to people: headers, column names, units.
 _NOT_SHOWN: Final = frozenset(
     {
         "B", "Cache-Control", "Clear-Site-Data", "Content-Disposition", "Content-Security-Policy",
@@ -52,7 +52,7 @@ _NOT_SHOWN: Final = frozenset(
         "Till 1", "Mozilla/5.0 (", "Safari", "Samsung Internet", "Windows",
     }
 )  # fmt: skip
-#: Requirements of KYC levels, and names in the details of alerts and declines.
+#: KYC level requirements, and names in alert and decline details.
 _DETAIL_NAMES: Final = (
     "attempts_remaining", "available", "limit", "phone_number", "refundable_amount", "required",
     "rule_type", "transaction_type", "used", "webhook_test",
@@ -70,7 +70,7 @@ _PLACEHOLDER: Final = re.compile(r"{(\w+)}")
 
 
 def list_template_texts() -> dict[str, set[str]]:
-    """Return the texts of templates, with the names of the templates that contain them."""
+    """Return template texts, with the templates that contain them."""
     environment = build_environment("tapgate_sandbox.simulators", "tapgate.sites.console")
     macros, texts = list_macros(environment), dict[str, set[str]]()
     for name in environment.list_templates():
@@ -93,7 +93,7 @@ def list_script_texts() -> set[str]:
 
 
 def list_action_texts() -> set[str]:
-    """Return the texts of actions, which some modules build from parts."""
+    """Return action texts, which some modules build from parts."""
     own = (
         limits.FEE_FORM.action,
         commission.COMMISSION_FORM.action,
@@ -112,9 +112,9 @@ def _list_texts(action: Action) -> Iterator[str]:
 
 
 def list_module_texts() -> set[str]:
-    """Return the texts in the modules of the console and the simulators, except those of actions.
+    """Return the texts in console and simulator modules, except action texts.
 
-    Templates of messages have languages of their own.
+    Message templates have their own languages.
     """
     texts = {text for item in Settings.declared.values() for text in (item.group, item.label)}
     for file in chain(_CONSOLE.rglob("*.py"), _SIMULATORS.glob("*.py")):
@@ -167,7 +167,7 @@ class _TextFinder(ast.NodeVisitor):
 
 
 def list_labels() -> set[str]:
-    """Return the labels of the API's values that pages show."""
+    """Return the labels for API values that pages show."""
     values = {
         *chart.TRANSACTION_TYPES,
         *(code for code in Code if TABLE[code][0] == 404),
@@ -199,7 +199,7 @@ _AUDITED: Final = re.compile(r"[Tt]rail\b|RejectedRequest|record_rule_change|Tra
 
 def list_audit_terms() -> tuple[set[str], set[str]]:
     """Return the types of resources in the audit log, and the actions that modules record."""
-    resources, actions = set[str](), {"completed", "failed", "refunded"}  # outcomes of reviews
+    resources, actions = set[str](), {"completed", "failed", "refunded"}  # review outcomes
     for file in _PACKAGE.rglob("*.py"):
         source = file.read_text()
         if not _AUDITED.search(source):
@@ -237,7 +237,7 @@ def list_audit_terms() -> tuple[set[str], set[str]]:
 
 
 def list_approval_summaries() -> set[str]:
-    """Return the summaries of approvals, with {} for the values in them."""
+    """Return approval summaries, with {} for the values in them."""
     summaries = set()
     for file in _PACKAGE.rglob("routes.py"):
         summaries |= _list_summaries(file)

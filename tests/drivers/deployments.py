@@ -53,7 +53,7 @@ class Deployment:
 
     @property
     def settings(self) -> Settings:
-        """Settings of the gateway's processes, including generated secrets."""
+        """Settings for the gateway's processes, including generated secrets."""
         return load_settings(self._environ)
 
     def create_messenger_app(self) -> App:
@@ -88,7 +88,7 @@ class Deployment:
     async def wait_for_messages(
         self, phone_number: str, template: str, count: int = 1
     ) -> list[list[str]]:
-        """Return the parameters of a phone's pending messages with a template, oldest first."""
+        """Return the parameters in a phone's pending messages with a template, oldest first."""
         vault = Vault(self.settings.secret_key)
         database = await Database.connect(self.database_url)
         try:
@@ -137,7 +137,7 @@ def sum_history(history: list[Record]) -> Decimal:
 
 
 def _get_balance_change(transaction: Record) -> Decimal:
-    """Return by how much a transaction changed the balance of the history's owner.
+    """Return by how much a transaction changed the history owner's balance.
 
     A fully refunded payment costs the merchant no fee.
     """

@@ -1,6 +1,6 @@
 """`tapgate` commands in processes forked from one that has already imported Tapgate.
 
-Imports take most of the CPU time of a command, and of a supervisor until its workers start. A
+Imports take most of a command's CPU time, and of supervisor CPU time until its workers start. A
 forked process has its own environment, folder, user and output, and handles signals like one that
 a shell starts. The supervisor forks its workers too, except in tests that inspect their
 environments: those of forked processes cannot be read from outside.
@@ -53,7 +53,7 @@ _COMMAND_TIMEOUT_SECONDS = 60
 
 
 def become(user: ServerUser) -> None:
-    """Change the user of a new process. uvloop does not support the arguments of `subprocess`."""
+    """Change a new process's user. uvloop does not support the `subprocess` arguments."""
     os.setgroups([])
     os.setgid(user.gid)
     os.setuid(user.uid)
@@ -280,7 +280,7 @@ def _run_worker(module: str, environ: Mapping[str, str], inherited: set[int]) ->
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-    # Replaced rather than closed: objects of the supervisor still refer to the other descriptors.
+    # Replaced rather than closed: supervisor objects still refer to the other descriptors.
     null = os.open(os.devnull, os.O_RDONLY)
     for number in [int(path.name) for path in Path("/proc/self/fd").iterdir()]:
         if number not in inherited:
@@ -297,7 +297,7 @@ def _run_worker(module: str, environ: Mapping[str, str], inherited: set[int]) ->
 
 
 def _forget_threads() -> None:
-    """Let thread pools of the supervisor start new threads: a fork has only the current thread."""
+    """Let the supervisor's thread pools start new threads: a fork has only the current thread."""
     for pool in [item for item in gc.get_objects() if type(item) is ThreadPoolExecutor]:
         internals: Any = pool
         internals._threads = set()

@@ -62,7 +62,7 @@ class FakeProvider:
         self.metadata: dict[str, Any] = {}
         #: Responses by path that replace the usual ones.
         self.responses: dict[str, Response] = {}
-        #: Paths of the requests, in order.
+        #: Request paths, in order.
         self.requests: list[str] = []
         #: Cleared to let requests wait until the server stops.
         self.responds = asyncio.Event()
@@ -98,7 +98,7 @@ class FakeProvider:
         self.keys = [build_jwk(algorithm, self.key, kid=key_id)]
 
     def authorize(self, authorization_url: str) -> dict[str, str]:
-        """Sign in as the browser does; return the parameters of the redirect to the console."""
+        """Sign in as the browser does; return the parameters from the redirect to the console."""
         request = dict(parse_qsl(urlsplit(authorization_url).query))
         assert request["response_type"] == "code"
         assert request["client_id"] == CLIENT_ID

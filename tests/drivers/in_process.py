@@ -1,4 +1,4 @@
-"""In-process clients of an application, without sockets."""
+"""In-process clients for an application, without sockets."""
 
 import asyncio
 from collections.abc import AsyncIterable, Awaitable

@@ -1,4 +1,4 @@
-"""Separate ledger process that submits a plan of commands.
+"""Separate ledger process that submits planned commands.
 
 `python load_process.py` reads the plan as JSON from standard input. It writes JSON lines: first
 `ready`, then one line per outcome as it arrives, and finally the number of retried batches.
@@ -73,7 +73,7 @@ def build_random_command(plan: LoadPlan, rng: random.Random, number: int) -> Com
     else:
         payer, payee = commands.processor_party(rng.choice(plan.merchants)), wallet
     amount = rng.randrange(1, 20_00)
-    # About a fifth of the commands use one of 50 idempotency keys that all processes share.
+    # About one in five commands uses one of 50 idempotency keys that all processes share.
     request_id = f"{plan.seed}-{number}" if rng.random() < 0.8 else f"shared-{number % 50}"
     return build_command(plan, kind, (payer, payee), amount, request_id)
 

@@ -56,7 +56,7 @@ class FlowClient:
         self._vector = os.urandom(IV_BYTES)
 
     def encrypt(self, request: dict[str, Any]) -> bytes:
-        """Return the encrypted body of a request."""
+        """Return a request's encrypted body."""
         plain = msgspec.json.encode(request)
         return msgspec.json.encode(
             Envelope(
@@ -156,7 +156,7 @@ class Phone:
         assert response.status_code == 200, response.text
 
     async def wait_until_handled(self) -> None:
-        """Wait at most 30 seconds until every message of this phone has been processed."""
+        """Wait at most 30 seconds until every message from this phone has been processed."""
         async with asyncio.timeout(30):
             while await self._database.fetchval(
                 """SELECT EXISTS (SELECT FROM messenger.received

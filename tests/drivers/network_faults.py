@@ -193,7 +193,7 @@ async def _pump(
 async def run_distant_server(port: int, tls: ssl.SSLContext, delay: float) -> AsyncIterator[int]:
     """Forward TLS connections to a local port as if over a long line, and yield the proxy's port.
 
-    All bytes take `delay` seconds in each direction, including those of the TLS handshake.
+    All bytes take `delay` seconds in each direction, including TLS handshake bytes.
     """
 
     async def wait(_: bytes) -> bool:
@@ -208,7 +208,7 @@ async def run_distant_server(port: int, tls: ssl.SSLContext, delay: float) -> As
 async def _forward(
     port: int, hook: ForwardHook | None, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[int]:
-    """Forward connections to a local port, and yield the port of the listener."""
+    """Forward connections to a local port, and yield the listener's port."""
     tasks = set[asyncio.Task[None]]()
 
     async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

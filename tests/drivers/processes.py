@@ -45,7 +45,7 @@ ADMIN = {"email": "ada@example.com", "password": "correct horse battery"}
 
 
 def build_environ(data_dir: Path, **variables: str) -> dict[str, str]:
-    """Return the environment of this process, with only these settings of Tapgate.
+    """Return this process's environment, with only these Tapgate settings.
 
     There are no report workers, so that an installation starts faster.
     """
@@ -75,7 +75,7 @@ def run_command(
 async def run_command_on(
     services: Services, *arguments: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a `tapgate` command on the installation of a test, in a thread of this process."""
+    """Run a `tapgate` command on a test's installation, in a thread of this process."""
     url = str(services.settings.database_url)
     environ = build_environ(
         services.settings.data_dir, **{"TAPGATE_DATABASE_URL": url, **variables}
@@ -128,7 +128,7 @@ def _release_ports() -> None:
 
 
 def list_workers(address: httpx2.URL | str) -> list[psutil.Process]:
-    """Return the worker processes of the gateway at this address.
+    """Return the worker processes for the gateway at this address.
 
     Excludes the supervisor and the workers of other gateways started by this process.
     """

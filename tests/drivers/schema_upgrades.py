@@ -1,4 +1,4 @@
-"""Databases with the schema of an earlier release."""
+"""Databases with an earlier release's schema."""
 
 import contextlib
 from collections.abc import AsyncIterator

@@ -15,7 +15,7 @@ _REFRESH = re.compile(r'<meta http-equiv="refresh" content="0; url=([^"]+)">')
 async def follow_provider(
     console: ConsoleClient, provider: FakeProvider, to: str = ""
 ) -> httpx2.Response:
-    """Start a sign-in and follow the redirect of the provider back to the console."""
+    """Start a sign-in and follow the provider's redirect back to the console."""
     started = await console.client.get("/console/sso/start", params={"to": to} if to else None)
     assert started.status_code == 303, started.text
     callback = provider.authorize(started.headers["Location"])

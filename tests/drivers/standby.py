@@ -1,4 +1,4 @@
-"""Base backups and streaming standbys of an embedded PostgreSQL server."""
+"""Base backups and streaming standbys for an embedded PostgreSQL server."""
 
 import shutil
 import signal
@@ -14,9 +14,9 @@ _STOP_SIGNAL_TIMEOUT_SECONDS = 30
 def take_base_backup(
     primary: EmbeddedPostgres, folder: Path, *options: str, name: str = "backup"
 ) -> None:
-    """Copy the server's files into a new folder of the server's user, while the server runs."""
+    """Copy the server's files into a new folder that its user owns, while it runs."""
     user = resolve_server_user(primary.data_dir / "pgdata")
-    # The server's user connects to the primary's socket, in a folder of the current user.
+    # The server's user connects to the primary's socket, in the current user's folder.
     for parent in (folder.parent, primary.data_dir):
         parent.chmod(0o711)
     folder.mkdir(mode=0o700)

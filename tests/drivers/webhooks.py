@@ -1,4 +1,4 @@
-"""Receivers of webhooks and template messages, and builders for webhook tests."""
+"""Receivers for webhooks and template messages, and builders for webhook tests."""
 
 import asyncio
 import base64
@@ -255,7 +255,7 @@ class FakeMessenger(_Receiver):
         self.statuses: list[int] = []
         #: Number of requests received completely, with or without a response.
         self.requests = 0
-        #: Bodies of requests with a valid signature, each with the message's ID added.
+        #: Request bodies with a valid signature, each with the message's ID added.
         self.received: list[dict[str, Any]] = []
         self._secret = secret.encode()
 

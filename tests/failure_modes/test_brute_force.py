@@ -1,4 +1,4 @@
-"""Brute-force guessing of PINs, one-time codes, and passwords across two processes.
+"""Brute-force attacks on PINs, one-time codes, and passwords across two processes.
 
 A four-digit PIN has ten thousand values and a six-digit code a million, so the number of attempts
 must be limited across all endpoints and processes.

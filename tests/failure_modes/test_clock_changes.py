@@ -27,7 +27,7 @@ from tapgate_client.errors import Code
 DAILY_LIMIT = 100
 HALF_AN_HOUR = timedelta(minutes=30)
 
-#: Time zone, a time on the day before the change, and the length of the next local day in hours.
+#: Time zone, a time on the day before the change, and the next local day's length in hours.
 DST_CHANGES = [
     ("Europe/London", datetime(2026, 3, 28, 12, tzinfo=UTC), 23),
     ("Europe/London", datetime(2026, 10, 24, 12, tzinfo=UTC), 25),
@@ -60,7 +60,7 @@ async def test_daily_limit_resets_once_at_local_midnight_when_clocks_change(
             else:
                 assert outcome.code == Code.DAILY_LIMIT_EXCEEDED
             now += HALF_AN_HOUR
-    # Exactly one transfer per day; from the second day on, it is the first attempt of the day.
+    # Exactly one transfer per day; from the second day on, it is the day's first attempt.
     assert set(spent.values()) == {DAILY_LIMIT}
     assert all(_is_first_attempt_of_day(reset_at, zone) for reset_at in resets[1:])
     assert len(resets) >= 3

@@ -29,14 +29,14 @@ from tapgate_client.errors import ApiError
 MEBIBYTE = 1024 * 1024
 #: Maximum size of most request bodies.
 SMALL_BODY_BYTES = DEFAULT_BODY_BYTES
-#: Maximum size of a card file, or of a request body that contains an image.
+#: Maximum size for a card file, or for a request body that contains an image.
 MAX_UPLOAD_BYTES = 8 * MEBIBYTE
 UPLOAD_URL = "/api/v1/cards/upload-csv"
 HEADER = b"Serial No.,MAC Address\n"
 
 
 class PeakMemory:
-    """Peak growth of this process's resident memory inside the block."""
+    """Peak growth in this process's resident memory inside the block."""
 
     def __enter__(self) -> "PeakMemory":
         Path("/proc/self/clear_refs").write_text("5")  # reset the peak RSS counter
@@ -58,7 +58,7 @@ PNG_HEADER_BYTES = 33  # signature and IHDR chunk
 
 @cache
 def compress_zeros() -> bytes:
-    """Return 256 MiB of zeros compressed to about 1 MiB."""
+    """Return 256 MiB of zero bytes compressed to about 1 MiB."""
     return zlib.compress(bytes(256 * MEBIBYTE), 1)
 
 

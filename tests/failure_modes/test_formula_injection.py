@@ -40,7 +40,7 @@ FORMULA_PAYLOADS = [
 
 
 def split_cells(content: str, separator: str) -> list[str]:
-    """Split a CSV file into cells with the separator of a given spreadsheet locale."""
+    """Split a CSV file into cells with a given spreadsheet locale's separator."""
     text = content.removeprefix("\ufeff")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     return [cell for row in reader for cell in row]

@@ -248,7 +248,7 @@ async def test_killed_ledger_process_leaves_no_funds_reserved(
         await process.stdout.readline()
     process.kill()
     await process.communicate()
-    # The wallets of the killed process can be used again.
+    # The killed process's wallets can be used again.
     async with asyncio.timeout(30):
         codes = await two_ledgers.submit_concurrently(wallets[0], wallets[1], 1, times=10)
     assert codes == {None: 10}

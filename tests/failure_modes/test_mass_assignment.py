@@ -13,7 +13,7 @@ from tapgate.http.decoding import BodyDecoder
 from tapgate.http.endpoint import Endpoint
 from tapgate_client.errors import ApiError
 
-#: Fields of records and tables that a caller must not be able to set by adding them to a body.
+#: Record and table fields that a caller must not be able to set by adding them to a body.
 UNDECLARED_FIELDS: dict[str, Any] = {
     "id": "sub_0000000000001",
     "status": "CLOSED",
@@ -222,7 +222,7 @@ async def _get_record(harness: Harness, holder: dict[str, Any]) -> dict[str, Any
 
 
 async def test_immutable_fields_of_rules_are_ignored_on_update(harness: Harness) -> None:
-    """Covers the ID and type of a compliance rule, and the KYC level of an account rule."""
+    """Covers a compliance rule's ID and type, and an account rule's KYC level."""
     admin = await harness.create_admin()
     (rule, *_) = (await harness.get("/api/v1/compliance/rules", auth=admin)).json()["data"]
     changed = {**rule, "id": "rul_0000000000001", "type": "PIN_FAILURES", "name": "Other"}

@@ -83,7 +83,7 @@ AMBIGUOUS_REQUESTS = {
 
 @pytest.fixture
 def port(tmp_path: Path) -> Iterator[int]:
-    """Port of a small gateway that uses the production HTTP protocol."""
+    """Port for a small gateway that uses the production HTTP protocol."""
     edge_server = EdgeServer(tmp_path)
     yield edge_server.port
     edge_server.stop()

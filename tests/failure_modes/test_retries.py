@@ -220,7 +220,7 @@ async def test_idempotency_key_reused_with_any_changed_field_is_rejected(
 
 
 def _build_equivalent_bodies(body: dict[str, Any], request_id: str) -> list[bytes]:
-    """Return different encodings of the same request."""
+    """Return the same request in different encodings."""
     full_body = body | {"request_id": request_id}
     reordered = dict(reversed(full_body.items()))
     return [

@@ -1,4 +1,4 @@
-"""Signatures over the raw bytes of a request and, except for webhooks, its timestamp."""
+"""Signatures over a request's raw bytes and, except for webhooks, its timestamp."""
 
 import json
 import unicodedata

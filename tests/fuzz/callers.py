@@ -1,4 +1,4 @@
-"""Every kind of credential, as a signer of requests."""
+"""Every kind of credential, as a request signer."""
 
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field

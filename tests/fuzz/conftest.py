@@ -1,4 +1,4 @@
-"""Fixtures: one installation shared by all tests of a module."""
+"""Fixtures: one installation shared by all tests in a module."""
 
 import tempfile
 from collections.abc import AsyncIterator

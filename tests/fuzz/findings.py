@@ -27,7 +27,7 @@ _CHECKS = [
     response_schema_conformance,
 ]
 _INTERNAL_MARKERS = ("Traceback", 'File "', "asyncpg", "msgspec", "site-packages")
-#: The owner of a key is checked before its permissions, so any authenticated operation can return
+#: A key's owner is checked before its permissions, so any authenticated operation can return
 #: these.
 _CREDENTIAL_CODES = (Code.PROCESSOR_SUSPENDED, Code.PARTNER_SUSPENDED, Code.TERMINAL_BLOCKED)
 #: Rules that a schema cannot express: which of several fields is required, that the header matches,

@@ -50,7 +50,7 @@ class ProcessorWithTerminal:
 
 
 class RecyclingPool(Generic[T]):
-    """A small pool of records, each replaced after a number of uses."""
+    """A small record pool, with each record replaced after a number of uses."""
 
     def __init__(self, create: Callable[[], Awaitable[T]], size: int, max_uses: int) -> None:
         self._create = create
@@ -113,7 +113,7 @@ class FuzzFixtures:
         return int(next(self._sequence))
 
     async def take_card(self) -> str:
-        """Return the serial of an unlinked card."""
+        """Return an unlinked card's serial."""
         async with self._upload_lock:
             if not self._cards:
                 self._cards = [f"FUZZ-{self.next_number():06d}" for _ in range(_CARD_BATCH_SIZE)]

@@ -31,7 +31,7 @@ class Forgery:
 
 
 def build_forgeries(signed: SignedRequest) -> Iterator[Forgery]:
-    """Yield all mutations of the signed parts, except those that may be accepted."""
+    """Yield all mutations to the signed parts, except those that may be accepted."""
     for part, value in signed.parts.items():
         if part in signed.unsigned_parts:
             continue

@@ -26,7 +26,7 @@ from tapgate.runtime.store.embedded import EmbeddedPostgres
 
 BRIDGE_TOKEN = "the token of the bridge"
 APP_SECRET = GRAPH_APP_SECRET
-#: Rate limits that are never reached, and the token of the bridge.
+#: Rate limits that are never reached, and the bridge token.
 _SETTINGS = {
     "TAPGATE_RATE_LIMIT": "1000000",
     "TAPGATE_RATE_BURST": "1000000",

@@ -7,7 +7,7 @@ _LINE_ENDS = b"\r\n"
 
 
 def mutate(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield mutations of every byte and of the whole value, without duplicates."""
+    """Yield mutations for every byte and for the whole value, without duplicates."""
     seen = {data}
     for description, mutant in _mutate_all(data):
         if mutant not in seen:

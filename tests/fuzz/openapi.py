@@ -25,12 +25,12 @@ _ACCESS_CODES = {Code.UNAUTHORIZED, Code.FORBIDDEN}
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of an OpenAPI document."""
+    """One operation in an OpenAPI document."""
 
     service: str
     method: str
     path: str
-    #: The operation object of the document.
+    #: The document's operation object.
     spec: Mapping[str, Any]
     #: The operation as parsed by schemathesis.
     source: APIOperation[Any, Any, Any, Any]
@@ -47,7 +47,7 @@ class Operation:
 
     @cached_property
     def body_validator(self) -> Validator | None:
-        """Validator of the JSON body, or None if no schema is documented."""
+        """JSON body validator, or None if no schema is documented."""
         content = self.spec.get("requestBody", {}).get("content", {})
         schema = content.get("application/json", {}).get("schema")
         if schema is None:
@@ -80,7 +80,7 @@ def list_operations(service: str, document: Document) -> list[Operation]:
 
 
 def expand_default_responses(document: Document) -> Document:
-    """Return a copy that lists the errors of the default response by status.
+    """Return a copy that lists the default response's errors by status.
 
     Otherwise any status would count as documented. All other responses get its headers.
     """

@@ -1,4 +1,4 @@
-"""Deterministic plan of requests: cases generated from the OpenAPI documents, by seed."""
+"""Deterministic request plan: cases generated from the OpenAPI documents, by seed."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Statistics of requests and responses, and the findings."""
+"""Request and response statistics, and the findings."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator

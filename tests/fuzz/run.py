@@ -34,7 +34,7 @@ async def run_fuzzing(
     *,
     sample_size: int | None = None,
 ) -> Results:
-    """Send `count` requests; `sample_size` limits the run to a random sample of operations."""
+    """Send `count` requests; `sample_size` limits the run to randomly sampled operations."""
     started, installation = monotonic(), fixtures.installation
     documents = await fetch_openapi_documents(installation)
     operations = [

@@ -1,4 +1,4 @@
-"""Tests of the response checks: invalid responses are reported, valid ones are not."""
+"""Tests for the response checks: invalid responses are reported, valid ones are not."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""A small version of `make fuzz`: a sample of operations and of mutations."""
+"""A small version of `make fuzz`: sampled operations and mutations."""
 
 from fuzz.connection_pool import ConnectionPool
 from fuzz.fixtures import FuzzFixtures

@@ -82,7 +82,7 @@ async def run_command(
 
 @pytest.fixture
 async def terminal_environment(base_url: str, harness: Harness, tmp_path: Path) -> dict[str, str]:
-    """Variables of a program that pays with a card at a terminal."""
+    """Variables for a program that pays with a card at a terminal."""
     subscriber = await harness.create_subscriber(balance="100.00")
     key = await harness.create_processor()
     logo = {"logo": f"data:image/png;base64,{base64.b64encode(build_png()).decode()}"}

@@ -63,7 +63,7 @@ async def ada(deployment: Deployment) -> Admin:
 
 @pytest.fixture
 async def local_admin(harness: Harness) -> AsyncIterator[Admin]:
-    """Yield an admin of a gateway in this process, and verify the books after the journey."""
+    """Yield an admin on a gateway in this process, and verify the books after the journey."""
     auth = await harness.create_admin()
     yield Admin(harness.client, auth.credential, {"id": auth.id})
     async with harness.database.connection() as connection:

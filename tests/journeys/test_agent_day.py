@@ -70,7 +70,7 @@ async def test_agent_day_from_float_to_commission_payout(
     assert receipt["agent_balance"] == "640.00 SLE"
     assert receipt["subscriber_balance"] == "609.50 SLE"
     require_success(await mariama.cash_in("600", ibrahim))
-    # A replay of the declined request returns the same decline.
+    # Replaying the declined request returns the same decline.
     again = await mariama.cash_in("600", ibrahim, request_id="too-much")
     assert require_error(again) == (402, "INSUFFICIENT_FLOAT")
     assert again.headers["Idempotent-Replayed"] == "true"
@@ -144,7 +144,7 @@ async def test_agent_life_from_registration_to_a_new_pin(
     (payment,) = await counter.list_transactions(kadie.id, type="agent_cashin")
     assert payment["from"]["name"] == "Mansaray Cash Point"
 
-    # The next cash-in earns the rate of the new tier, then that of the new rules.
+    # The next cash-in earns the new tier's rate, then the rate from the new rules.
     require_success(await ada.put(url, commission_tier=3))
     receipt = require_success(await kadie.cash_in("1000", aminata))
     assert receipt["commission_earned"] == "20.00 SLE"

@@ -124,7 +124,7 @@ async def test_audit_log_records_actions_and_verification_detects_tampering(
         ("admin.disabled", sorie.id),
     ]
 
-    # The chain is complete, and each entry contains the hash of its predecessor.
+    # The chain is complete, and each entry contains its predecessor's hash.
     verdict = await wait_until_sealed(auditor)
     assert verdict["valid"] is True
     assert verdict["first_broken"] is None

@@ -49,7 +49,7 @@ async def test_copied_tap_is_rejected_and_the_card_replaced(
     await ada.fund_partner(bank, "100.00")
     require_success(await bank.top_up("100.00", aminata, "first"))
 
-    # The serial is not enough any more, and the tap names the card.
+    # The serial is no longer enough, and the tap names the card.
     assert require_error(await terminal.pay("10", "SUN-0001")) == (403, "CARD_PROOF_REQUIRED")
     proof = tap(chip)
     verified = await terminal.post("pos/verify-card", card_proof=proof, pin=PIN)

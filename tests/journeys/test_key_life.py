@@ -1,4 +1,4 @@
-"""The life of credentials: an app's API key, a terminal's key, and a partner's two secrets."""
+"""Credential lifecycle: an app's API key, a terminal's key, and a partner's two secrets."""
 
 import httpx2
 

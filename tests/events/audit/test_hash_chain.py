@@ -1,4 +1,4 @@
-"""Hash chain: stays valid under concurrent writers and reveals any change of a sealed entry."""
+"""Hash chain: stays valid under concurrent writers and reveals any change to a sealed entry."""
 
 import asyncio
 import json
@@ -112,7 +112,7 @@ async def test_many_entries_are_sealed_and_verified_in_batches(
     assert (result.valid, result.entries, result.unsealed) == (True, 14, 0)
 
 
-#: Skips triggers in one call, without the change of the schema that a renumbering needs.
+#: Skips triggers in one call, without the schema change that a renumbering needs.
 _SKIP_TRIGGERS_SQL = "SET LOCAL session_replication_role = replica;"
 _DISABLE_TRIGGERS_SQL = """
     ALTER TABLE audit_entries DISABLE TRIGGER USER;

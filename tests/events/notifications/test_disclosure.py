@@ -1,4 +1,4 @@
-"""Webhooks and receipts omit the personal data of subscribers who are currently restricted."""
+"""Webhooks and receipts omit personal data about subscribers who are currently restricted."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -69,7 +69,7 @@ async def set_restricted(
 
 
 async def cause_all_events(harness: Harness, subscriber: dict[str, Any]) -> dict[str, Any]:
-    """Cause every event about an existing subscriber; return the records of the block events."""
+    """Cause every event about an existing subscriber; return the block event records."""
     admin = await harness.create_admin()
     service = harness.get_service_auth()
     personal_text = f"Zebulonia {subscriber['phone_number']}"

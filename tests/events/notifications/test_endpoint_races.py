@@ -31,7 +31,7 @@ from tapgate_client.errors import ApiError, Code
 
 
 class BlockingResolver:
-    """Resolver that blocks each attempt between the claim of the delivery and the connection."""
+    """Resolver that blocks each attempt between leasing the delivery and connecting."""
 
     def __init__(self) -> None:
         self.reached = 0

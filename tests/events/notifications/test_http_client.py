@@ -18,7 +18,7 @@ _HEAD = b"HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\n"
 
 
 class Server:
-    """HTTP server that sends the head and the body of a response separately.
+    """HTTP server that sends a response's head and body separately.
 
     On each connection, it reads `max_requests`, and closes it when another request arrives.
     """

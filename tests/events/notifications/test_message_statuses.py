@@ -20,7 +20,7 @@ async def record(harness: Harness) -> dict[str, Any]:
 
 
 async def request_code(harness: Harness, record: dict[str, Any]) -> str:
-    """Request a PIN reset code and return the ID of its message."""
+    """Request a PIN reset code and return its message ID."""
     url = f"/api/v1/subscribers/{record['id']}/reset-pin"
     assert (await harness.post(url, auth=harness.get_service_auth())).status_code == 200
     internal_id = await harness.database.fetchval(

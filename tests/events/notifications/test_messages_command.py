@@ -1,4 +1,4 @@
-"""`tapgate messages` shows the pending messages of a phone number outside production."""
+"""`tapgate messages` shows a phone number's pending messages outside production."""
 
 from datetime import timedelta
 

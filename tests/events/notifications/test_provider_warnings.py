@@ -1,4 +1,4 @@
-"""Warnings of the messaging provider: from its webhook to the console, the metrics and the logs."""
+"""Messaging provider warnings: from its webhook to the console, the metrics and the logs."""
 
 import json
 from typing import Any

@@ -50,7 +50,7 @@ async def count_rows(services: Services, table: str) -> int:
 async def list_pending_messages(
     harness: Harness, subscriber: dict[str, Any]
 ) -> list[tuple[str, list[str]]]:
-    """Enqueue due receipts; return the pending receipts of the subscriber, oldest first."""
+    """Enqueue due receipts; return the subscriber's pending receipts, oldest first."""
     await ReceiptWorker(harness.services).enqueue_due()
     kinds = (MONEY_RECEIVED, PAYMENT_MADE, PAYMENT_RELEASED, PAYMENT_REJECTED, FLOAT_LOW)
     pending = [
@@ -277,7 +277,7 @@ async def test_notices_of_a_killed_worker_are_processed_by_another(
             patched.setattr(receipts, "enqueue_messages", enqueue_and_hang)
             killed = asyncio.create_task(ReceiptWorker(other).enqueue_due())
             await enqueued.wait()
-        # While the transaction of the killed worker is open, other workers skip its notices.
+        # While the killed worker's database transaction is open, other workers skip its notices.
         await ReceiptWorker(harness.services).enqueue_due()
         assert await count_rows(harness.services, "messages") == 0
         killed.cancel()
@@ -385,7 +385,7 @@ async def test_receipts_are_sent_without_a_claim_while_the_messenger_accepts_mes
     receiver = await create_subscriber(harness)
 
     async def transfer() -> list[tuple[str, int]]:
-        """Transfer money; return the status and attempts of the two newest messages."""
+        """Transfer money; return the two newest messages' status and attempts."""
         await submit_and_get_id(harness, chart.TRANSFER_P2P, payer, receiver, "10.00")
         await worker.enqueue_due()
         rows = await harness.database.fetch(

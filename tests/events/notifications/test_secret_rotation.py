@@ -1,4 +1,4 @@
-"""Rotation of an endpoint's secret, with and without a grace period."""
+"""Rotating an endpoint's secret, with and without a grace period."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ class RotatingEndpoint:
         return await self.harness.post(path, **content, auth=self.admin)
 
     def list_signing_secrets(self, request: ReceivedWebhook) -> list[int]:
-        """Return the indexes of the secrets that signed a request; fail on other signatures."""
+        """Return the index for each secret that signed a request; fail on other signatures."""
         indexes = [
             index for index, secret in enumerate(self.secrets) if request.is_signed_with(secret)
         ]

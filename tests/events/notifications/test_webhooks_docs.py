@@ -24,7 +24,7 @@ def list_code_blocks(language: str) -> list[str]:
 
 
 def parse_example() -> tuple[dict[str, str], bytes]:
-    """Return the headers and body of the example request."""
+    """Return the example request's headers and body."""
     request = list_code_blocks("http")[-1]
     head, _, body = request.partition("\n\n")
     return dict(line.split(": ", 1) for line in head.splitlines()[1:]), body.encode()

@@ -39,7 +39,7 @@ def _valkey_server() -> Iterator[ValkeyServer]:
 
 @pytest.fixture
 def valkey(_valkey_server: ValkeyServer) -> ValkeyServer:
-    """A server without keys of an earlier test."""
+    """A server without keys from an earlier test."""
     with Redis.from_url(_valkey_server.connection_url) as client:
         client.flushall()
     return _valkey_server

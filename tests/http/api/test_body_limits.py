@@ -46,7 +46,7 @@ def build_longest_value(kind: Any) -> Any:
 
 
 def encode_escaped(value: Any) -> bytes:
-    """Encode as indented JSON in which every character of a string value is escaped."""
+    """Encode as indented JSON in which every character in a string value is escaped."""
     if isinstance(value, dict):
         members = [
             b'\n  "%b": %b' % (name.encode(), encode_escaped(item)) for name, item in value.items()

@@ -32,7 +32,7 @@ BEHIND_PROXY = ClientAddresses([ip_network("10.0.0.0/8"), ip_network("::1/128")]
         ("10.0.0.1", b"fe80::1%any text", "10.0.0.1"),
         ("::ffff:10.0.0.1", b"203.0.113.7", "203.0.113.7"),  # a dual-stack socket
         ("10.0.0.1", b"192.0.2.1," * 6_000 + b"203.0.113.7", "203.0.113.7"),
-        # Truncated in the middle of an address, whose remainder could be another address.
+        # Truncated within an address, whose remainder could be another address.
         ("10.0.0.1", b"192.0.2.1, " + b"10.0.0.2," * 56 + b"10.0.0.3", "10.0.0.2"),
     ],
 )
@@ -70,7 +70,7 @@ def test_forwarded_address_without_a_trusted_proxy_is_logged_once(log_capture: L
 
 
 def test_forwarded_addresses_in_several_header_lines_are_combined() -> None:
-    """The last header line alone contains only the address of a trusted proxy."""
+    """The last header line alone contains only a trusted proxy's address."""
     headers: dict[bytes, bytes] = {}
     for hop in (b"198.51.100.1", b"203.0.113.7", b"10.0.0.2"):
         add_header(headers, b"x-forwarded-for", hop)
@@ -94,7 +94,7 @@ def test_different_networks_have_different_keys() -> None:
         "2001:db8:1:3::1",
         "203.0.113.7",
         "203.0.113.8",
-        "::ffff:203.0.113.7",  # an IPv4 peer of a dual-stack socket
+        "::ffff:203.0.113.7",  # an IPv4 peer on a dual-stack socket
         "::ffff:203.0.113.8",
         "64:ff9b::203.0.113.7",  # translated by NAT64
         "64:ff9b::203.0.113.8",

@@ -1,4 +1,4 @@
-"""Connection limits of a process, per address and in total, and the accept loop of a worker."""
+"""Process connection limits, per address and in total, and a worker's accept loop."""
 
 import asyncio
 import errno
@@ -188,7 +188,7 @@ async def open_connections(listener: socket.socket, count: int) -> list[socket.s
 
 
 def count_pending_connections(listener: socket.socket) -> int:
-    """Return the length of the kernel's accept queue (`tcpi_unacked` of the listening socket)."""
+    """Return the kernel's accept queue length (the listening socket's `tcpi_unacked`)."""
     tcp_info = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 28)
     return int.from_bytes(tcp_info[24:28], sys.byteorder)
 

@@ -1,4 +1,4 @@
-"""Decoding of bodies and queries: 400 for malformed JSON or a wrong type, 422 for a bad value."""
+"""Decoding bodies and queries: 400 for malformed JSON or a wrong type, 422 for a bad value."""
 
 import json
 from typing import Annotated, Any

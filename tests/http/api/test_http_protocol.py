@@ -281,7 +281,7 @@ async def test_graceful_shutdown_completes_requests_in_progress(
 
 
 MEBIBYTE = 1024 * 1024
-#: Derived from the fields of a thing.
+#: Derived from a thing's fields.
 (BODY_LIMIT,) = {
     endpoint.body_limit for endpoint in things if endpoint.name == "POST /api/v1/things"
 }

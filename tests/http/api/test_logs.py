@@ -1,4 +1,4 @@
-"""Logs of requests and errors, which contain no secrets or request values."""
+"""Request and error logs, which contain no secrets or request values."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""Metrics and latency samples of a node, collected from all of its workers."""
+"""A node's metrics and latency samples, collected from all of its workers."""
 
 import asyncio
 import threading
@@ -195,7 +195,7 @@ def test_every_worker_lists_the_samples_of_all_workers(tmp_path: Path) -> None:
         }
         assert [sample.seconds for sample in worker.list_requests()] == [0.25]
     first.close()
-    assert len(second.list_batches()) == 2  # samples of an exited worker are kept
+    assert len(second.list_batches()) == 2  # samples from an exited worker are kept
     second.close()
 
 

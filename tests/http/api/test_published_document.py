@@ -1,4 +1,4 @@
-"""Compression and revalidation of the OpenAPI document."""
+"""OpenAPI document compression and revalidation."""
 
 import json
 

@@ -65,7 +65,7 @@ class Node:
 
 
 class TokenBucket:
-    """Model of a bucket: it may be overdrawn, which the test then detects."""
+    """Bucket model: it may be overdrawn, which the test then detects."""
 
     def __init__(self, tokens: int, now: int) -> None:
         self._capacity = tokens * RATE.period_us

@@ -106,7 +106,7 @@ async def wait_until_available(throttle: Throttle, is_available: bool) -> None:
 
 
 def set_cache_timeout(throttle: Throttle, seconds: float) -> None:
-    """Change the timeout of a cache's open and future connections."""
+    """Change the timeout for a cache's open and future connections."""
     assert throttle._cache_buckets is not None
     pool = throttle._cache_buckets._redis.connection_pool
     pool.connection_kwargs["socket_timeout"] = seconds

@@ -399,7 +399,7 @@ async def test_rejected_stranger_is_not_read_from_for_a_moment(tmp_path: Path) -
     async with run_edge_app(tmp_path, **environ) as gateway:
         stranger = await request(gateway.app, "192.0.2.1")
         assert stranger == [(401, 0), (429, RATE_LIMITED_PAUSE_SECONDS), *stranger[2:]]
-        # Other callers use the connections of a proxy, and perhaps those of an API client.
+        # Other callers use a proxy's connections, and perhaps an API client's.
         assert (await request(gateway.app, "10.0.0.1"))[1] == (429, 0)
         known = await request(gateway.app, "192.0.2.2", **build_bearer_headers(READER))
         assert known[1] == (429, 0)

@@ -1,7 +1,7 @@
 """The worst-case request of every route needs little memory and does not stall the event loop.
 
 Routes come from the declarations, so a new endpoint is covered automatically. Stalls are measured
-as CPU time of the event loop's thread, relative to a calibration in the same run.
+as the event loop thread's CPU time, relative to a calibration in the same run.
 """
 
 import tracemalloc
@@ -40,14 +40,14 @@ from tapgate.messenger.routes import ENDPOINTS
 from tapgate.messenger.routes.access import PUBLIC
 from tapgate.server.gateway import ENDPOINT_GROUPS
 
-#: Maximum event loop time of a request, in calibrations of about 10 ms each. Input is parsed in
+#: Maximum event loop time for a request, in calibrations of about 10 ms each. Input is parsed in
 #: slices, between which other connections are served.
 _MAX_STALL_FACTOR = 4.0
 _MAX_STALL_FACTOR_PER_MEBIBYTE = 12.0
-#: Attempts with a new calibration, because the speed of a shared machine changes.
+#: Attempts with a new calibration, because a shared machine's speed changes.
 _CALIBRATIONS = 3
 _MAX_MEMORY_BYTES = 3 * MEBIBYTE
-#: Bytes of memory per byte of the body. The gateway makes a few copies. The messenger decodes its
+#: Bytes of memory per body byte. The gateway makes a few copies. The messenger decodes its
 #: provider's requests without a schema and creates an object for each value.
 _GATEWAY_MEMORY_FACTOR = 4
 _MESSENGER_MEMORY_FACTOR = 40
@@ -81,7 +81,7 @@ def build_principal(access: Access) -> Principal | None:
 
 
 async def noop_handler(request: RequestContext, **_: Any) -> None:
-    """Do nothing, in place of a handler that requires a credential.
+    """Do nothing, replacing a handler that requires a credential.
 
     For these endpoints the tests measure the cost up to the handler.
     """
@@ -134,12 +134,12 @@ MeasureCost = Callable[[AttackCase], Coroutine[Any, Any, float]]
 
 
 def get_framing_kind(target: Target) -> tuple[object, ...]:
-    """Return what the processing of an incomplete body depends on, except the service."""
+    """Return what processing an incomplete body depends on, except the service."""
     return target.method, target.body_limit, target.is_public
 
 
 def get_parsing_kind(target: Target) -> tuple[object, ...]:
-    """Return what the processing of a generic request depends on, except the service.
+    """Return what processing a generic request depends on, except the service.
 
     The handlers of public routes run, so each of these routes is a kind of its own.
     """
