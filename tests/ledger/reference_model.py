@@ -1,4 +1,4 @@
-"""Reference model of the ledger: dictionaries that process one command at a time.
+"""Ledger reference model: dictionaries that process one command at a time.
 
 The ledger is tested against it.
 """
@@ -55,7 +55,7 @@ class Step:
 
 @dataclass
 class ModelTransaction:
-    """Transaction of the model."""
+    """Transaction in the model."""
 
     kind: str
     payer: str
@@ -85,7 +85,7 @@ class ReferenceModel:
     accrued_commission: int = 0  # earned by the agent, in thousandths of a percent of a minor unit
 
     def run(self, step: Step) -> Code | str | None:
-        """Return the failure code or the status of the resulting transaction."""
+        """Return the failure code or the resulting transaction's status."""
         if step.kind == "decide_review":
             return self._decide_review(step)
         content = (step.kind, step.payer, step.payee, step.amount, step.original)

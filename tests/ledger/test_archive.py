@@ -83,7 +83,7 @@ async def test_archived_payment_cannot_be_refunded_or_repeated(history: History)
     outcome = await history.ledger.submit(command)
     assert (outcome.code, outcome.details) == (Code.DUPLICATE_REQUEST, {"reason": "archived"})
     assert await history.ledger.get_balance(history.payer) == balance
-    # A payment of a month that is not archived can still be refunded.
+    # A payment from a month that is not archived can still be refunded.
     refund = build_refund(history.merchant, history.payments[-2], 10)
     (await history.ledger.submit(refund)).require_accepted()
 
@@ -266,7 +266,7 @@ async def test_interruption_before_any_change_loses_nothing(history: History) ->
 async def test_payments_continue_while_months_are_archived(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A payment holds a lock for longer than the archive waits, in both of its transactions."""
+    """A payment holds a lock for longer than the archive waits, in both archive transactions."""
     monkeypatch.setattr(archive_steps, "PAUSE_SECONDS", 0)
     assert await history.verify() == {}
     attempts = 0

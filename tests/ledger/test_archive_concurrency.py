@@ -40,7 +40,7 @@ async def _pay_later(history: History) -> None:
 async def test_month_is_not_archived_while_a_backup_reads_it(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The snapshot of the backup is taken, and no entry is read yet."""
+    """The backup's snapshot is taken, and no entry is read yet."""
     assert await history.verify() == {}
     monkeypatch.setattr(archive_steps, "MAX_ATTEMPTS", 1)
     build_manifest = backup._build_manifest

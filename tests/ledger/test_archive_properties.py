@@ -24,7 +24,7 @@ from tapgate.runtime.store.partitions import get_month_start
 from tapgate_client.errors import Code
 
 _FIRST = datetime(2025, 3, 10, 12, tzinfo=UTC)
-#: Transactions of the future would not count as verified.
+#: Future transactions would not count as verified.
 _LAST = datetime(2026, 9, 1, tzinfo=UTC)
 
 

@@ -51,7 +51,7 @@ async def test_refund_during_an_interrupted_restore_is_exported_before_the_drop(
 async def test_month_between_detachment_and_export(
     history: History, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A backup is refused, and a payment of a node with a wrong clock stays in the ledger."""
+    """A backup is refused, and a payment from a node with a wrong clock stays in the ledger."""
     assert await history.verify() == {}
     await _interrupt(monkeypatch, "finish_month", lambda: history.run(_APRIL))
     with pytest.raises(StoreError, match="2026_03 is being archived"):

@@ -39,7 +39,7 @@ def assess_step(ledger: InMemoryLedger, step: Step) -> Assessment:
 
 
 def decide_step(ledger: InMemoryLedger, step: Step, pin: str | None) -> Any:
-    """Return the outcome of a step that is not a replay, without applying it."""
+    """Return the outcome for a step that is not a replay, without applying it."""
     command = build_command(step, ledger.transaction_ids)
     assert isinstance(command, Command)
     command = msgspec.structs.replace(

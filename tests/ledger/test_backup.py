@@ -23,7 +23,7 @@ _TRANSACTIONS_SQL = """SELECT id, type, amount, fee_amount, from_account, to_acc
 
 
 class RecordedResponses:
-    """Responses of a process with the time each was received."""
+    """A process's responses with the time each was received."""
 
     def __init__(self) -> None:
         self.responses: list[tuple[float, dict[str, Any]]] = []

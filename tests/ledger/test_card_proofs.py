@@ -53,10 +53,10 @@ class Tap(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step: a tap, a payment with an earlier tap, or an encoding of the chip."""
+    """One step: a tap, a payment with an earlier tap, or a chip encoding."""
 
     kind: str
-    number: int = 0  # the gap before a tap, or the place of an earlier tap, counted from the last
+    number: int = 0  # the gap before a tap, or an earlier tap's place, counted from the last
     amount: int = 1
     pin: str = PIN
     request: str | None = None
@@ -269,7 +269,7 @@ async def test_parallel_uses_of_a_tap_pay_once(two_ledgers: TwoLedgers) -> None:
 
 
 class Use(NamedTuple):
-    """Use of a tap by one of two processes, in parallel to the others of the same round."""
+    """A tap used by one of two processes, in parallel with the others in the same round."""
 
     counter: int
     process: int

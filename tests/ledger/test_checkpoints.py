@@ -32,7 +32,7 @@ def _small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def _verify(database: Database, *, full: bool = False, jobs: int = 1) -> dict[str, int]:
-    """Verify, save the progress of a valid ledger, and return the number of contradictions."""
+    """Verify, save a valid ledger's progress, and return the number of contradictions."""
     async with database.connection() as connection, database.connection() as helper:
         verification, progress = await verify_with_checkpoints(
             connection, _VAULT, full=full, helpers=[helper][: jobs - 1]
@@ -45,7 +45,7 @@ async def _verify(database: Database, *, full: bool = False, jobs: int = 1) -> d
 
 
 async def _pay(ledger: LedgerDriver, count: int) -> tuple[int, int]:
-    """Make payments and return the IDs of the merchant and of the last payment."""
+    """Make payments and return the merchant's ID and the last payment's ID."""
     payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
     card = await ledger.create_card(payer)
     for _ in range(count):

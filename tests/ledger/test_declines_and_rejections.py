@@ -1,4 +1,4 @@
-"""Declines and rejections of the ledger: error codes, storage and order of checks."""
+"""Ledger declines and rejections: error codes, storage and check order."""
 
 from datetime import timedelta
 

@@ -234,7 +234,7 @@ async def test_review_decision_retries_if_the_transaction_appears_during_load(
 async def test_card_linked_during_load_retries_the_batch(
     ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch, kind: str, lock: str
 ) -> None:
-    """The account of the newly linked card is not locked, so the batch starts over."""
+    """The newly linked card's account is not locked, so the batch starts over."""
     payer, card = await ledger.create_subscriber(10_00), await ledger.create_card(None)
     is_payment = kind == chart.POS_PAYMENT
     payee = await (ledger.create_processor() if is_payment else ledger.create_subscriber())

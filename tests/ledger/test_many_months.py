@@ -1,4 +1,4 @@
-"""The cost of a payment does not depend on the number of months in the ledger."""
+"""A payment's cost does not depend on the number of months in the ledger."""
 
 import asyncio
 from collections import Counter
@@ -45,7 +45,7 @@ async def _create_months(database: Database, monkeypatch: pytest.MonkeyPatch) ->
 
 
 async def _read_newest(database: Database, account_id: int, now: datetime) -> None:
-    """Read a page of transactions and the statement of the day."""
+    """Read a page of transactions and the day's statement."""
     scope, admin = TransactionQuery(), Principal(kind="admin", id="adm_1", name="Ada", admin_id=1)
     scope.include_accounts([account_id])
     page = await list_page(
@@ -102,7 +102,7 @@ async def _list_scanned(database: Database) -> set[str]:
 async def test_payments_around_the_end_of_a_month_are_all_found(
     database_url: str, database: Database, zone: str
 ) -> None:
-    """Partitions end at midnight UTC, and days and statements at midnight of the time zone."""
+    """Partitions end at midnight UTC, and days and statements at midnight in the time zone."""
     end = datetime(2026, 4, 1, tzinfo=UTC)
     await ensure_partitions(database, START)
     ledgers = [
@@ -114,7 +114,7 @@ async def test_payments_around_the_end_of_a_month_are_all_found(
     merchant = await ledgers[0].create_processor()
     amounts: Counter[date] = Counter()
     for milliseconds in range(-4, 4):
-        # The clock of the second process is two milliseconds behind.
+        # The second process's clock is two milliseconds behind.
         for ledger, delay in zip(ledgers, (0, 2), strict=True):
             ledger.clock.now = end + timedelta(milliseconds=milliseconds - delay)
             amounts[get_platform_day(ledger.clock.now, ZoneInfo(zone))] += 3

@@ -1,4 +1,4 @@
-"""Workers of a node that share one writer: same outcomes, takeover, lost and hanging writers."""
+"""A node's workers share one writer: same outcomes, takeover, lost and hanging writers."""
 
 import asyncio
 import contextlib
@@ -116,7 +116,7 @@ async def wait_until(condition: Callable[[], bool]) -> None:
 async def workers(
     tmp_path: Path, database_url: str, database: Database
 ) -> AsyncIterator[list[Worker]]:
-    """Yield two workers of a node. The first is the writer, and the second is connected to it."""
+    """Yield a node's two workers. The first is the writer, and the second is connected to it."""
     workers: list[Worker] = []
     for slot in (1, 2):
         driver = await Worker.open(
@@ -182,7 +182,7 @@ async def test_worker_with_enough_commands_for_efficient_batches_executes_them_i
     assert all(isinstance(outcome, Outcome) and outcome.code is None for outcome in outcomes)
     # The commands before the minimum is reached are executed by the writer.
     assert (writer.executed - before, other.executed) == (minimum - 1, 11)
-    assert writer.ledger._estimate_commands(64, 0) > 0  # has no commands of its own
+    assert writer.ledger._estimate_commands(64, 0) > 0  # has no commands itself
 
 
 async def test_worker_with_few_commands_uses_the_writer_again(

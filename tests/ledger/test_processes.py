@@ -84,7 +84,7 @@ async def test_wrong_pins_from_two_processes_share_one_limit_of_three_attempts(
 async def test_sigkill_keeps_acknowledged_transactions_and_allows_safe_retries(
     ledger: LedgerDriver, database_url: str, acknowledged: int
 ) -> None:
-    """Acknowledged transactions are stored; a retry of the others executes each exactly once."""
+    """Acknowledged transactions are stored; retrying the others executes each exactly once."""
     # More commands than the process can finish before it is killed, even on a slow machine.
     plan = await build_plan(ledger, database_url, command_count=20_000)
     process = await start_process(plan)

@@ -30,7 +30,7 @@ from tapgate.ledger.rollups import get_bucket_start
 from tapgate.runtime.store.database import Database
 from tapgate_client.errors import ApiError, Code
 
-#: Above the threshold of the review rule.
+#: Above the review rule's threshold.
 HELD_AMOUNT = 600_000_00
 ROLLUP_STATUSES = {"partially_refunded": "completed", "refunded": "completed"}
 
@@ -209,7 +209,7 @@ async def test_processes_do_not_block_on_each_others_rollup_rows(
 
 
 async def test_declines_of_any_amount_are_counted(ledger: LedgerDriver) -> None:
-    """Declines move no money, so their sum can exceed the range of a bigint."""
+    """Declines move no money, so their sum can exceed the bigint range."""
     payer, merchant = await ledger.create_subscriber(), await ledger.create_processor()
     command = build_payment(payer, merchant, 999_999_999_999_99)
     assert (await ledger.submit(command)).code is not None
@@ -242,7 +242,7 @@ async def test_compaction_merges_closed_buckets_and_skips_open_and_locked_rows(
 async def test_compaction_concurrent_with_writes_loses_nothing(
     processes: list[LedgerDriver],
 ) -> None:
-    """Two processes compact open buckets, as if the clock of the writers had been set back."""
+    """Two processes compact open buckets, as if the writers' clock had been set back."""
     commands, first = RandomCommands(7), processes[0]
     await commands.create_accounts(first)
     later = first.clock() + timedelta(hours=2)

@@ -85,7 +85,7 @@ async def test_balance_is_not_spent_twice(ledger: LedgerDriver, other_ledger: Le
 async def test_window_contains_the_other_payment(
     ledger: LedgerDriver, other_ledger: LedgerDriver, *, is_card: bool
 ) -> None:
-    """The 21st payment of a day is blocked."""
+    """The 21st payment in a day is blocked."""
     payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
     card = await ledger.create_card(payer)
     payment = build_command(chart.POS_PAYMENT, card if is_card else payer, merchant, 1_00)

@@ -134,7 +134,7 @@ JOHN = Recipient(name="John S.", payee="CARD-2")
 
 
 async def reload_person(database: Database, address: str, **fields: object) -> Person:
-    """Save changed fields of a person and load the person again."""
+    """Save a person's changed fields and load the person again."""
     before = await people.load_person(database, address)
     async with database.transaction() as tx:
         after = msgspec.structs.replace(before, **fields)

@@ -28,7 +28,7 @@ _POSTED_STATUSES = ("completed", "partially_refunded", "refunded")
 
 
 def get_change(line: TransactionSummary) -> Decimal:
-    """Return by how much a line of the history says that the balance changed."""
+    """Return by how much a history line says that the balance changed."""
     if line.status not in _POSTED_STATUSES:
         return Decimal()
     amount = Decimal(line.amount)
@@ -36,7 +36,7 @@ def get_change(line: TransactionSummary) -> Decimal:
 
 
 async def set_fees(harness: Harness, chance: random.Random) -> None:
-    """Replace the fee rules. Who pays is random, except that processors pay for payments."""
+    """Replace the fee rules. The payer is random, except that processors pay for payments."""
     kinds = (chart.TRANSFER_P2P, chart.TRANSFER, chart.AGENT_CASHIN, chart.AGENT_CASHOUT)
     payers = {kind: chance.choice(["sender", "receiver"]) for kind in kinds}
     payers |= {chart.POS_PAYMENT: "receiver"}

@@ -55,7 +55,7 @@ async def test_chosen_language_is_stored_once(sync: SyncFixture) -> None:
     await sync.choose(record["phone_number"], "fr")
     await sync.store()
     assert (await sync.get_language(record), await sync.count_due()) == ("fr", 0)
-    # A change of another field, and a choice of the same language, are not sent.
+    # Changing another field, or choosing the same language, sends nothing.
     await sync.choose(record["phone_number"], "fr", trusted=False)
     assert await sync.count_due() == 0
     await sync.choose(record["phone_number"], "en", trusted=True)

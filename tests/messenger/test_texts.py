@@ -1,4 +1,4 @@
-"""All languages define the same texts, within the length limits of the channel."""
+"""All languages define the same texts, within the channel's length limits."""
 
 import re
 import string

@@ -1,4 +1,4 @@
-"""Transcripts contain the last messages of a conversation, without secrets."""
+"""Transcripts contain a conversation's last messages, without secrets."""
 
 from builders.conversation import CODE, PIN
 from cases import each

@@ -1,4 +1,4 @@
-"""Open-file limit of a worker process."""
+"""Worker process open-file limit."""
 
 import subprocess
 import sys

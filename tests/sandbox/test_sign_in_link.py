@@ -1,4 +1,4 @@
-"""The sign-in link of a development start works once, for minutes, and not with a second factor."""
+"""A development start's sign-in link works once, for minutes, and not with a second factor."""
 
 import pytest
 

@@ -37,7 +37,7 @@ ALLOWED_IN_RESPONSES: Final = {
     ("POST /api/v1/wallet/account-statement", "statement_url"): "link to one file, valid for a day",
 }
 
-#: Files in the data directory that may contain any secret of the installation. Only the owner may
+#: Files in the data directory that may contain any installation secret. Only the owner may
 #: read them.
 ALLOWED_IN_FILES: Final = {
     "secrets.json": "secrets generated because none were configured",

@@ -28,7 +28,7 @@ _ENDPOINT_PATTERNS = [
 ]
 
 
-#: Secret fields whose names do not show it: proofs of taps, and the keys of a card's chip.
+#: Secret fields whose names do not show it: tap proofs, and a card chip's keys.
 _OTHER_SECRET_FIELDS = frozenset(
     {"statement_url", "picc_data", "cmac", "k0", "k1", "k2", "k3", "k4"}
 )

@@ -1,4 +1,4 @@
-"""Leak detector: records the secrets of a test, then searches all sources for them."""
+"""Leak detector: records a test's secrets, then searches all sources for them."""
 
 import contextlib
 from collections.abc import AsyncIterator, Iterable

@@ -1,4 +1,4 @@
-"""The secrets of a test, and the encodings in which each may leak."""
+"""A test's secrets, and the encodings in which each may leak."""
 
 import base64
 import json
@@ -16,9 +16,9 @@ _JSON_NUMBER = b'":'
 _WORD = re.compile(rb"[^\s\"',:;=&?(){}\[\]]+")
 _PIN_DIGITS = 4
 _MIN_SECRET_LENGTH = 4
-#: Minimum length of secrets that are matched anywhere, not only as standalone words.
+#: Minimum length for secrets that are matched anywhere, not only as standalone words.
 _MIN_LONG_SECRET_LENGTH = 8
-#: Minimum length of secrets that are searched for by halves, because logs truncate long values.
+#: Minimum length for secrets that are searched for by halves, because logs truncate long values.
 _MIN_HALVED_LENGTH = 32
 _CONTEXT_BYTES = 60
 
@@ -68,7 +68,7 @@ class SecretSet:
         """Return all short secrets, and the encodings of long ones that occur in the data."""
         present = SecretSet()
         present._short = self._short
-        # Most words of logs are repeated, so each word is searched only once.
+        # Most words in logs are repeated, so each word is searched only once.
         words = b"\n".join({*_WORD.findall(data)})
         longest_words = {needle: max(_WORD.findall(needle), key=len) for needle in self._encoded}
         starts = {word[:_MIN_LONG_SECRET_LENGTH] for word in longest_words.values()}
@@ -122,7 +122,7 @@ class SecretSet:
 def _list_identifying_parts(value: str) -> list[str]:
     """Return the parts of a secret that each identify it.
 
-    Header and claims of an access token are public, so only its signature counts. Each line of a
+    An access token's header and claims are public, so only its signature counts. Each line of a
     PEM key is secret.
     """
     if value.startswith("-----BEGIN"):

@@ -17,7 +17,7 @@ from secret_leaks import allowlist
 from tapgate.runtime.store.database import Database
 from tapgate.server.child_process import build_command
 
-#: A measured duration can have the digits of a PIN.
+#: A measured duration can have a PIN's digits.
 _DURATION = re.compile(rb'"duration_us":\d+')
 
 
@@ -37,7 +37,7 @@ _VERBOSE_LOG_SETTINGS = {
     "log_parameter_max_length": "-1",
     "log_parameter_max_length_on_error": "-1",
 }
-#: Process IDs at the start of lines and in acknowledgments of signals. They may look like a PIN.
+#: Process IDs at the start of lines and in signal acknowledgments. They may look like a PIN.
 _LOG_PID = re.compile(rb"(?<= UTC) \[[0-9]+\]|(?<=[0-9a-f]{16}) [0-9]+(?=')")
 
 _TABLES_SQL = """
@@ -60,14 +60,14 @@ _ACTIVITY_SQL = """
 
 @contextlib.asynccontextmanager
 async def log_all_statements(url: str) -> AsyncIterator[Path]:
-    """Log every statement of new connections, and yield the path of the PostgreSQL log."""
+    """Log every statement on new connections, and yield the PostgreSQL log path."""
     connection = await asyncpg.connect(url)
     try:
         name = await connection.fetchval("SELECT current_database()")
         for setting, value in _VERBOSE_LOG_SETTINGS.items():
             await connection.execute(f"ALTER DATABASE {name} SET {setting} = '{value}'")
         (socket_folder,) = parse_qs(urlsplit(url).query)["host"]  # under the data directory
-        # The settings of the database do not apply to connections that are reused.
+        # The database's settings do not apply to connections that are reused.
         with use_session_settings(url, _VERBOSE_LOG_SETTINGS):
             yield Path(socket_folder).parent / "postgres.log"
         await connection.execute(f"ALTER DATABASE {name} RESET ALL")
@@ -134,7 +134,7 @@ def _decode_text(value: bytes) -> bytes | None:
 
 
 def read_processes() -> Iterator[Source]:
-    """Read command lines of child processes and environments of services and PostgreSQL."""
+    """Read child process command lines, and service and PostgreSQL environments."""
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
             command_line, environ = process.cmdline(), process.environ()
@@ -151,7 +151,7 @@ def read_processes() -> Iterator[Source]:
 
 
 def _get_module_name(command_line: Sequence[str]) -> str:
-    """Return the module of a service, or an empty string for other processes."""
+    """Return a service's module, or an empty string for other processes."""
     command = build_command("")[:-1]
     return command_line[len(command)] if command_line[: len(command)] == command else ""
 

@@ -12,7 +12,7 @@ from tapgate.server.gateway import ENDPOINT_GROUPS
 
 
 def list_fields(kind: Any) -> Iterator[str]:
-    """Yield the field names of a response type and all nested types."""
+    """Yield the field names in a response type and all nested types."""
     if isinstance(get_origin(kind) or kind, type) and issubclass(
         get_origin(kind) or kind, msgspec.Struct
     ):

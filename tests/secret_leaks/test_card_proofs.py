@@ -1,4 +1,4 @@
-"""Proofs of taps and keys of cards appear in no log, table or response."""
+"""Tap proofs and card keys appear in no log, table or response."""
 
 from builders.card_proofs import create_keyset, create_signing_card, tap
 from builders.payments import VERIFY_URL, PosDriver

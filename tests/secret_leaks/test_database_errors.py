@@ -12,7 +12,7 @@ from tapgate.runtime.store.migrate import migrate
 
 PASSWORD = "parrot-Tr0ub4dor-cage"
 
-#: Failures of a statement: an error that quotes the whole row, and a lost connection.
+#: Statement failures: an error that quotes the whole row, and a lost connection.
 FAILURE_SQL = {
     "error": "RAISE EXCEPTION 'no % in %', NEW, TG_TABLE_NAME USING DETAIL = NEW::text",
     "end": "PERFORM pg_terminate_backend(pg_backend_pid())",

@@ -1,4 +1,4 @@
-"""Tests of the leak detector: each kind of secret in each kind of source and encoding."""
+"""Tests for the leak detector: each kind of secret in each kind of source and encoding."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""PIN matching of the leak detector: a PIN is found only as a standalone number."""
+"""PIN matching in the leak detector: a PIN is found only as a standalone number."""
 
 from cases import each
 from secret_leaks.secrets import SecretSet

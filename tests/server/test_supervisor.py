@@ -87,7 +87,7 @@ class SupervisorProcess:
         return self._errors.read_text().splitlines()
 
     def get_worker_pid(self, path: str = "/") -> int | None:
-        """Return the process ID of the worker that responds, or None if the request fails."""
+        """Return the responding worker's process ID, or None if the request fails."""
         try:
             with urllib.request.urlopen(
                 f"http://127.0.0.1:{self.port}{path}", timeout=30
@@ -298,7 +298,7 @@ def test_children_end_when_the_supervisor_is_killed_and_a_new_one_can_start(
 
 
 def test_port_released_shortly_after_startup_is_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers of a killed supervisor may still hold the port when a new supervisor starts."""
+    """A killed supervisor's workers may still hold the port when a new supervisor starts."""
     with socket.create_server(("127.0.0.1", 0)) as held, monkeypatch.context() as patched:
         port = held.getsockname()[1]
         patched.setattr(time, "sleep", lambda _: held.close())

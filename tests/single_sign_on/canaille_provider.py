@@ -1,6 +1,6 @@
 """Starts Canaille, an identity provider, with one person and one client, and prints its issuer.
 
-Runs with the Python of the folder into which `make generators` installs Canaille.
+Runs with the Python in the folder into which `make generators` installs Canaille.
 """
 
 import os

@@ -31,7 +31,7 @@ def sso(client: httpx2.AsyncClient, provider: FakeProvider) -> SsoClient:
 
 @pytest.fixture
 async def ada(services: Services, client: httpx2.AsyncClient) -> Headers:
-    """Create the local system_admin and return the headers of its session."""
+    """Create the local system_admin and return its session headers."""
     await create_first_admin(services, EMAIL, PASSWORD)
     response = await client.post("/api/v1/admin/login", json={"email": EMAIL, "password": PASSWORD})
     return {"Authorization": f"Bearer {response.json()['token']}"}

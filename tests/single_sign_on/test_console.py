@@ -27,7 +27,7 @@ def console(harness: Harness) -> ConsoleClient:
 
 
 async def submit(console: ConsoleClient, page: httpx2.Response, **fields: str) -> httpx2.Response:
-    """Submit the form of a page, with its hidden fields."""
+    """Submit a page's form, with its hidden fields."""
     hidden = {name: html.unescape(value) for name, value in _HIDDEN.findall(page.text)}
     return await console.post_without_csrf(CALLBACK, {**hidden, **fields})
 

@@ -89,7 +89,7 @@ async def provider(request: pytest.FixtureRequest) -> AsyncIterator[RealProvider
 
 
 async def sign_in(browser: httpx2.AsyncClient, url: str) -> dict[str, str]:
-    """Sign in as `grace` and give consent; return the parameters of the redirect."""
+    """Sign in as `grace` and give consent; return the redirect's parameters."""
     response = await browser.get(url)
     for _ in range(MAX_STEPS):
         if response.is_redirect:
@@ -101,7 +101,7 @@ async def sign_in(browser: httpx2.AsyncClient, url: str) -> dict[str, str]:
             assert response.status_code == 200, response.text
             action = re.search(r'<form[^>]* action="([^"#]+)"', response.text)
             url = urljoin(url, action[1]) if action else url
-            # The login form of each provider ignores the fields of the other one.
+            # Each provider's login form ignores the other provider's fields.
             prompt = "login" if 'name="login"' in response.text else "consent"
             form = {"prompt": prompt, "login": PERSON, "password": PASSWORD, "answer": "accept"}
             response = await browser.post(url, data=form)

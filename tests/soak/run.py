@@ -16,7 +16,7 @@ import psutil
 from drivers.processes import ADMIN, BRIDGE_TOKEN, GRAPH_APP_SECRET, run_gateway_and_messenger
 from soak.shapes import GATEWAY, MESSENGER, Shape
 
-#: Growth of a service's memory, in its processes and in the kernel, while a client attacks it.
+#: Growth in a service's memory, in its processes and in the kernel, while a client attacks it.
 MAX_GROWTH_BYTES: Final = 64 * 1024 * 1024
 #: Longest 99th percentile of another caller's latency in `make soak`.
 MAX_P99_SECONDS: Final = 0.25
@@ -139,7 +139,7 @@ def _list_processes(port: int) -> Iterator[psutil.Process]:
 
 
 def _measure_memory(processes: list[psutil.Process], port: int) -> int:
-    """Return the memory of the processes, and of their connections in the kernel."""
+    """Return the memory used by the processes, and by their connections in the kernel."""
     resident = sum(process.memory_info().rss for process in processes)
     queued = 0
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:

@@ -14,7 +14,7 @@ GATEWAY: Final = "gateway"
 MESSENGER: Final = "messenger"
 BOTH: Final = (GATEWAY, MESSENGER)
 
-#: Below the limit of connections per address, so that none is rejected.
+#: Below the connection limit per address, so that none is rejected.
 CONNECTIONS: Final = 200
 _HEAD: Final = b"Host: x\r\n"
 _SMALL_WINDOW: Final = 4096

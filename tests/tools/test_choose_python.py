@@ -1,4 +1,4 @@
-"""Choice of a Python interpreter, tested with fake interpreters that report a duration."""
+"""Choosing a Python interpreter, tested with fake interpreters that report a duration."""
 
 import os
 import subprocess

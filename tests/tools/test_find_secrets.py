@@ -1,4 +1,4 @@
-"""Secret scan of a project, with and without the secret in the baseline."""
+"""Project secret scan, with and without the secret in the baseline."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 FIND_SCRIPT = Path(__file__).parents[2] / "tools" / "find_secrets.py"
 SCAN_COMMAND = [Path(sys.executable).with_name("detect-secrets"), "scan", "--no-verify"]
-# Written in two parts, so that the scan of this repository does not report it.
+# Written in two parts, so that this repository's scan does not report it.
 KEY = "AKIA" + "IOSFODNN7EXAMPLQ"
 
 

@@ -1,4 +1,4 @@
-"""Crash test of a running gateway: `python -m torture`.
+"""Crash test for a running gateway: `python -m torture`.
 
 Repeatedly kills processes under load and verifies that no acknowledged operation is lost,
 duplicated or changed.

@@ -1,4 +1,4 @@
-"""Account names of the plan, and reconciliation of their balances with the clients' records."""
+"""Account names in the plan, and balance reconciliation with the clients' records."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ from torture.plan import CASH
 #: Transaction id -> account name -> balance change.
 BalanceChanges = Mapping[int, Mapping[str, int]]
 
-#: Account kind by the id prefix of its holder.
+#: Account kind by its holder's id prefix.
 _ACCOUNT_KINDS: Final = {
     "sub_": "wallet",
     "agt_": "float",

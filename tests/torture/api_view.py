@@ -1,4 +1,4 @@
-"""Reconciliation of balances and transactions as reported by the HTTP API."""
+"""Reconciles balances and transactions as reported by the HTTP API."""
 
 import asyncio
 import time

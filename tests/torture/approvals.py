@@ -15,7 +15,7 @@ from torture.findings import Findings
 def follow_approval(
     state: OperationState, response: Response, findings: Findings
 ) -> Response | None:
-    """Return the receipt of an executed request, or None if another request must follow.
+    """Return an executed request's receipt, or None if another request must follow.
 
     The maker's request returns the approval. The next one approves it, and later ones read it
     until it is executed.
@@ -52,7 +52,7 @@ async def shorten_leases(database_url: str) -> None:
 async def reconcile_approvals(
     database: Database, operations: Sequence[OperationState], findings: Findings
 ) -> None:
-    """Require one transaction of the same amount per executed approval, and none for others."""
+    """Require one transaction with the same amount per executed approval, and none for others."""
     stored = {
         ids.encode(ids.APPROVAL, row["id"]): row
         for row in await database.fetch("SELECT id, status, amount FROM approvals")

@@ -48,7 +48,7 @@ async def run_two_rounds(run: TortureRun) -> None:
 
 
 def find_succeeded(run: TortureRun, kind: str) -> OperationState:
-    """Return the first operation of a kind that succeeded and was not refunded."""
+    """Return a kind's first operation that succeeded and was not refunded."""
     return next(
         state
         for state in run.client_ledger.operations.values()

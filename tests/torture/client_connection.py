@@ -1,4 +1,4 @@
-"""Raw HTTP client connection that can disconnect in the middle of a request."""
+"""Raw HTTP client connection that can disconnect during a request."""
 
 import asyncio
 import time

@@ -12,7 +12,7 @@ import msgspec
 from torture.client_connection import Response
 from torture.plan import CASH, PAYMENTS, Kind, Operation
 
-#: Accounts that no participant of the plan holds.
+#: Accounts that no participant in the plan holds.
 FEES: Final = "fees"
 COMMISSION_EXPENSE: Final = "commission_expense"
 
@@ -32,7 +32,7 @@ _INSUFFICIENT_FUNDS_CODES: Final = frozenset({"INSUFFICIENT_FUNDS"})
 _COPIED_TAP_CODES: Final = frozenset({"CARD_PROOF_USED"})
 _MIN_COMMISSIONED_AMOUNT: Final = 10_00
 
-#: Receipt field -> name of the amount in the client ledger.
+#: Receipt field -> amount name in the client ledger.
 _PAYMENT_FIELDS: Final = {
     "amount": "amount",
     "fee_amount": "fee",
@@ -56,7 +56,7 @@ RECEIPT_FIELDS: Final[dict[Kind, dict[str, str]]] = {
     },
     "top_up": {"amount": "amount", "new_balance": "payee_balance"},
     "refund": {"amount": "amount", "refundable_amount": "refundable"},
-    # A process that is killed after the execution stores no more of the receipt.
+    # A process that is killed after execution stores only the amount.
     "fund": {"amount": "amount"},
 }
 
@@ -96,7 +96,7 @@ def parse_minor_units(text: str) -> int:
 
 
 def calculate_percentage(amount: int, hundredths_of_percent: int) -> int:
-    """Return the percentage of an amount, rounded half up."""
+    """Return a percentage of an amount, rounded half up."""
     return (amount * hundredths_of_percent + 5_000) // 10_000
 
 
@@ -128,7 +128,7 @@ class OperationState(msgspec.Struct):
     acknowledgment: Acknowledgment | None = None
     attempts: int = 0
     unanswered_attempts: int = 0
-    succeeded_unacknowledged: bool = False  # the first response received was a replay of a lost one
+    succeeded_unacknowledged: bool = False  # the first response received replays a lost one
     original_transaction_id: str = ""  # transaction that a refund refers to
     proof: dict[str, str] | None = None  # of the last tap for this operation
     approval_id: str = ""  # of a request that needs an approval
@@ -136,7 +136,7 @@ class OperationState(msgspec.Struct):
 
     @property
     def recorded_key(self) -> str:
-        """Return the idempotency key of the transaction."""
+        """Return the transaction's idempotency key."""
         return self.approval_id or self.operation.idempotency_key
 
 
@@ -218,7 +218,7 @@ class ClientLedger:
 
 
 def get_commission_account(agent: str) -> str:
-    """Return the name of an agent's commission account."""
+    """Return an agent's commission account name."""
     return f"{agent} commission"
 
 

@@ -1,4 +1,4 @@
-"""Webhook events of the gateway: one per completed transaction, plus one per refund.
+"""Webhook events from the gateway: one per completed transaction, plus one per refund.
 
 An event can be delivered several times, always with the same id.
 """
@@ -19,7 +19,7 @@ from torture.findings import Findings
 
 COMPLETED: Final = "transaction.completed"
 REFUNDED: Final = "transaction.refunded"
-#: Longer than the lease of a killed process's delivery plus a few retries.
+#: Longer than the lease on a killed process's delivery plus a few retries.
 _DELIVERY_TIMEOUT_SECONDS: Final = 90.0
 
 #: Event type and transaction id.
@@ -63,7 +63,7 @@ class EventReceiver:
 
     def __init__(self, receiver: WebhookReceiver) -> None:
         self._receiver = receiver
-        self._bodies: dict[str, bytes] = {}  # webhook id -> digest of the body
+        self._bodies: dict[str, bytes] = {}  # webhook id -> body digest
         self._ids: dict[EventKey, set[str]] = defaultdict(set)
         self.deliveries = 0
 

@@ -1,4 +1,4 @@
-"""Expected record of an operation, for the tables and for the API."""
+"""Expected record for an operation, for the tables and for the API."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""Faults injected into the processes of the installation while the load runs."""
+"""Faults injected into the installation's processes while the load runs."""
 
 import asyncio
 import contextlib

@@ -36,7 +36,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Findings:
-    """All findings of a run; `on_finding` receives each one immediately, in case of a crash."""
+    """All findings in a run; `on_finding` receives each one immediately, in case of a crash."""
 
     def __init__(self, on_finding: Callable[[str], None] = lambda _: None) -> None:
         self.all: list[Finding] = []

@@ -44,7 +44,7 @@ class LoadTarget(Protocol):
     def database_url(self) -> str: ...
 
     def list_ports(self, client: int) -> Sequence[int]:
-        """Return the ports for a client's requests: the first, and those of its duplicates."""
+        """Return the ports for a client's requests: the first, and the ports for its duplicates."""
 
     def restart(self) -> None: ...
 

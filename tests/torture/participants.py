@@ -1,4 +1,4 @@
-"""Participants of the plan with their ids and credentials, and the requests they send."""
+"""Participants in the plan with their ids and credentials, and the requests they send."""
 
 from collections.abc import Callable
 from typing import Final
@@ -59,7 +59,7 @@ class Participants(msgspec.Struct, kw_only=True):
         return _encode_http("POST", path, self._build_credential_headers(operation, path, raw), raw)
 
     def build_approval_request(self, approval_id: str, *, is_approved: bool) -> bytes:
-        """Build the approval of a request or, once it is approved, a request for its outcome."""
+        """Build a request's approval or, once it is approved, a request for its outcome."""
         method, suffix = ("GET", "") if is_approved else ("POST", "/approve")
         credential = f"Authorization: Bearer {self.approver_token}\r\n"
         return _encode_http(method, f"/api/v1/approvals/{approval_id}{suffix}", credential, b"")

@@ -1,4 +1,4 @@
-"""Plan of a round: operations, duplicates, disconnects and faults.
+"""Round plan: operations, duplicates, disconnects and faults.
 
 The plan depends only on the seed and the round number, so the same seed gives the same plan.
 """
@@ -67,26 +67,26 @@ _RESTARTING_FAULTS: Final = frozenset(
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    idempotency_key: str  # request id, or the reference of a top-up
+    idempotency_key: str  # request id, or a top-up's reference
     kind: Kind
     payer: str
     payee: str
     amount: int | None  # None: refund the full remaining amount
-    refunded_key: str = ""  # key of the refunded payment
+    refunded_key: str = ""  # refunded payment's key
     wrong_pin: bool = False
     duplicates: int = 0  # concurrent copies on other connections
     cut_point: CutPoint | None = None
     retries_immediately: bool = True  # retry immediately; otherwise after the gateway has recovered
     sends_conflict: bool = False  # later sends different content under the same key
     is_replayed: bool = False  # replayed after all operations are acknowledged
-    copied_key: str = ""  # key of the payment whose tap this payment sends too
+    copied_key: str = ""  # key for the payment whose tap this payment sends too
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     after_operations: int  # number of operations sent before the fault
     delay: float  # in seconds, at most 0.015
-    choice: int  # index of the worker or backend to hit, modulo their number
+    choice: int  # index for the worker or backend to hit, modulo their number
     duration: float = 0.0  # seconds for which a worker is stopped, or before the second kill
 
 
@@ -94,7 +94,7 @@ class RoundPlan(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     operations: list[Operation]
     faults: list[Fault]
-    replayed_keys: list[str] = []  # keys of operations of the previous round
+    replayed_keys: list[str] = []  # operation keys from the previous round
 
 
 def build_round(
@@ -238,7 +238,7 @@ def _choose_payer(rng: random.Random, kind: Kind) -> str:
 
 
 def _build_refunds(seed: int, number: int, payments: Sequence[Operation]) -> list[Operation]:
-    """Build full, partial, excessive and concurrent refunds of payments of the same round."""
+    """Build full, partial, excessive and concurrent refunds for payments in the same round."""
     rng = random.Random(f"{seed} refunds {number}")
     created: list[Operation] = []
     for payment in payments:
@@ -250,7 +250,7 @@ def _build_refunds(seed: int, number: int, payments: Sequence[Operation]) -> lis
 
 
 def _build_late_refunds(seed: int, number: int, payments: Sequence[Operation]) -> list[Operation]:
-    """Build refunds of payments of the previous round."""
+    """Build refunds for payments in the previous round."""
     rng = random.Random(f"{seed} late refunds {number}")
     chosen = rng.sample(list(payments), min(5, len(payments)))
     return [
@@ -300,7 +300,7 @@ def _add_fundings(
     return created
 
 
-#: Refunded fractions of a payment; None is the remaining amount.
+#: Refunded payment fractions; None is the remaining amount.
 _REFUND_FRACTIONS: Final[Sequence[Sequence[float | None]]] = (
     [None],
     [None],

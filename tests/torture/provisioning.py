@@ -1,4 +1,4 @@
-"""Provisioning of the participants, once, through the gateway's API."""
+"""Provisions the participants, once, through the gateway's API."""
 
 from collections.abc import Collection
 from typing import Final
@@ -29,7 +29,7 @@ CUSTOMERS: Final = (
     *plan.UNFUNDED_CUSTOMERS,
     plan.WRONG_PIN_CUSTOMER,
 )
-#: Transactions of the provisioning: a deposit, the floats, and one top-up per customer.
+#: Provisioning transactions: a deposit, the floats, and one top-up per customer.
 PROVISIONING_TRANSACTION_COUNT: Final = 1 + len(plan.AGENTS) + len(CUSTOMERS)
 _KEYSET: Final = "Bureau"
 _UNLIMITED_AMOUNT: Final = "9000000000.00"
@@ -48,7 +48,7 @@ async def provision(
     """Create all participants with their opening balances and without limits.
 
     Afterwards, transaction events are sent to the URL. An earlier release has no cards that sign
-    their taps. With `approvals`, the funding of agents then needs an approval.
+    their taps. With `approvals`, funding agents then needs an approval.
     """
     participants = Participants()
     async with open_client(f"http://127.0.0.1:{port}") as client:

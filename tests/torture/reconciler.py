@@ -1,4 +1,4 @@
-"""Reconciliation of the client ledger with the tables, row by row, and with the API.
+"""Reconciles the client ledger with the tables, row by row, and with the API.
 
 Every difference is a finding.
 """
@@ -230,7 +230,7 @@ class Reconciler:
 
 
 def _to_expected(row: asyncpg.Record, names: Mapping[int, str]) -> Expected:
-    """Convert a row to the form of an expected record."""
+    """Convert a row to the expected record form."""
     original = row["original_id"]
     return dict(row) | {
         "id": ids.encode(ids.TRANSACTION, row["id"]),

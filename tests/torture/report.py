@@ -1,4 +1,4 @@
-"""Console report of a run: one line per round, and totals at the end."""
+"""Console report on a run: one line per round, and totals at the end."""
 
 import time
 from collections import Counter

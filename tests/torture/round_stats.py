@@ -1,4 +1,4 @@
-"""Outcome counts of a round."""
+"""Outcome counts for a round."""
 
 from collections import Counter
 
@@ -11,21 +11,21 @@ class RoundStats(msgspec.Struct, kw_only=True):
     operations: int = 0
     succeeded: int = 0
     unanswered: int = 0  # operations with an attempt that got no final response
-    succeeded_unacknowledged: int = 0  # those of them whose response was lost after execution
+    succeeded_unacknowledged: int = 0  # successes whose response was lost after execution
     #: Attempts that got no final response, by reason.
     failed_attempts: Counter[str] = msgspec.field(default_factory=Counter)
     duplicates: int = 0
     replays: int = 0
     conflicts: int = 0
-    overtaken_taps: int = 0  # taps sent after a later tap of the card was used
-    skipped_refunds: int = 0  # refunds of payments that did not succeed
+    overtaken_taps: int = 0  # taps sent after the card's later tap was used
+    skipped_refunds: int = 0  # refunds for payments that did not succeed
     declines: Counter[str] = msgspec.field(default_factory=Counter)
     longest_silence_seconds: float = 0.0  # longest time without any response
     longest_wait_seconds: float = 0.0  # longest time from a first attempt to the acknowledgment
     duration_seconds: float = 0.0
 
     def add(self, state: OperationState) -> None:
-        """Count the outcome of an operation."""
+        """Count an operation's outcome."""
         self.operations += 1
         if state.acknowledgment is None:
             return

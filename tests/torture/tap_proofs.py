@@ -1,4 +1,4 @@
-"""Taps of cards that sign them: the proofs that clients send, and what became of each tap."""
+"""Taps by cards that sign them: the proofs that clients send, and what became of each tap."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ PROOF_USED = "CARD_PROOF_USED"
 def get_proof(
     participants: Participants, client_ledger: ClientLedger, state: OperationState
 ) -> Record | None:
-    """Return the proof of an operation, which stays the same until the card is tapped again.
+    """Return an operation's proof, which stays the same until the card is tapped again.
 
     A copying operation sends the proof of another one, as a terminal would that recorded it.
     """
@@ -37,7 +37,7 @@ def get_proof(
 
 
 def is_overtaken(state: OperationState, code: str) -> bool:
-    """Return whether a later tap of the card was used first, so that it must be tapped again."""
+    """Return whether a later card tap was used first, so that it must be tapped again."""
     return code == PROOF_USED and not state.operation.copied_key and state.acknowledgment is None
 
 

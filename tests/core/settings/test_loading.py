@@ -1,4 +1,4 @@
-"""Defaults and validation of settings."""
+"""Settings defaults and validation."""
 
 import stat
 from pathlib import Path

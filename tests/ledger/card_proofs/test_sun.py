@@ -18,7 +18,7 @@ from tapgate.ledger.card_proofs.sun import (
 from tapgate_sandbox.software_card import SoftwareCard
 
 ZERO_KEY = bytes(16)
-#: Key of the example in AN10922.
+#: Example key in AN10922.
 DIVERSIFIED_KEY = bytes.fromhex("00112233445566778899AABBCCDDEEFF")
 
 #: AN12196: personalization example with factory keys.
@@ -36,7 +36,7 @@ def test_published_tap_is_decrypted_and_its_mac_is_valid() -> None:
 @each(
     "uid, counter, mac",
     [
-        # Examples of an open-source SDM backend, with factory keys.
+        # Examples from an open-source SDM backend, with factory keys.
         ("041E3C8A2D6B80", 6, "4B00064004B0B3D3"),
         ("04DE5F1EACC040", 61, "94EED9EE65337086"),
     ],

@@ -1,4 +1,4 @@
-"""Change and reset of the PINs of agents and child cards over the API."""
+"""Changing and resetting agent and child card PINs through the API."""
 
 import asyncio
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Counts of PIN attempts in memory that the processes of a node share."""
+"""In-memory PIN attempt counts that a node's processes share."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -267,7 +267,7 @@ def test_mutated_delivery_yields_only_storable_messages(data: st.DataObject) -> 
     for received in parse_messages(json.dumps(body).encode()):
         stored = json.dumps([received.message_id, received.address], ensure_ascii=False)
         assert "\x00" not in stored
-        assert len(stored.encode()) < 2704  # maximum size of a PostgreSQL index entry
+        assert len(stored.encode()) < 2704  # maximum PostgreSQL index entry size
         if isinstance(received.content, TextContent):
             assert received.content.body is not None
             received.content.body.encode()

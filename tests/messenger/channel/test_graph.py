@@ -1,4 +1,4 @@
-"""Graph API client: error classification, media downloads and protection of the access token."""
+"""Graph API client: error classification, media downloads and access token protection."""
 
 import base64
 import hashlib

@@ -156,7 +156,7 @@ class RandomConversation(RuleBasedStateMachine):
         self.operations = ["op-none"]
         self.last: Event = FormClosed()
 
-    # Actions of the person
+    # The person's actions
 
     @rule(text=TEXTS, intent=INTENTS, late=st.booleans(), crash=st.booleans())
     def send_text(self, text, intent, late, crash):
@@ -174,7 +174,7 @@ class RandomConversation(RuleBasedStateMachine):
         unclear=st.sampled_from([None, *UNCLEAR_CONFIRMATIONS]),
     )
     def send_money(self, amount, card, pins, interruptions, crash_at, loses_response, unclear):
-        """Follow the script of a payment, because random events rarely complete a payment."""
+        """Follow a payment script, because random events rarely complete a payment."""
         script: list[str] = ["cancel", "send money", card, amount, "yes", *pins]
         events = [*enumerate(script, 1), *interruptions]
         for position, action in sorted(events, key=lambda pair: pair[0]):
@@ -386,7 +386,7 @@ def check_state_transition(before: Conversation, output: EngineOutput) -> None:
             assert isinstance(current_step, PinStep)
             assert now.operation
     if current_step is not None and current_step.name == "sent" and now.command == "send":
-        # The PIN of a payment is requested only after a yes, for the confirmed operation.
+        # A payment's PIN is requested only after a yes, for the confirmed operation.
         assert (before.stage, before.step) == ("confirm", "confirmed") or before.step == "sent"
         assert before.operation == now.operation
     if isinstance(output.request, gateway_requests.SendMoney):

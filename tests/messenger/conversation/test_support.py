@@ -1,4 +1,4 @@
-"""Contact with support: which texts are passed on, and what the customer is told."""
+"""Contact with support: which texts are passed on, and what the customer is shown."""
 
 import pytest
 

@@ -17,7 +17,7 @@ async def services_driver(
     database_url: str,
     capfd: pytest.CaptureFixture[str],
 ) -> AsyncIterator[ServicesDriver]:
-    """Yield a driver of the services under leak detection.
+    """Yield a driver for the services under leak detection.
 
     Teardown checks that no secret is in a table, statement, response or log line, and no PIN in
     a reply.

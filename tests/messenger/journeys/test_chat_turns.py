@@ -1,4 +1,4 @@
-"""Turns of the chat, from the message of a customer to the timeline that support reads."""
+"""Chat turns, from a customer's message to the timeline that support reads."""
 
 import asyncio
 from typing import Any
@@ -21,7 +21,7 @@ from tapgate.sites.console.labels import CHAT_COMMAND_LABELS
 async def wait_for_turns(
     services_driver: ServicesDriver, record: dict[str, Any], count: int
 ) -> list[tuple[str, ...]]:
-    """Wait for the turns of a subscriber, and return them oldest first."""
+    """Wait for a subscriber's turns, and return them oldest first."""
     async with asyncio.timeout(30):
         while True:
             page = await get_page(services_driver.harness, record, "S", kind="chat")

@@ -1,4 +1,4 @@
-"""A day of questions in English, French and Krio, answered from the gateway's records."""
+"""A day's questions in English, French and Krio, answered from the gateway's records."""
 
 from builders.payments import create_agent
 from drivers.messenger import MessengerDriver, ServicesDriver
@@ -61,7 +61,7 @@ async def test_customer_asks_everyday_questions_in_three_languages(
         assert "Kargbo Shop* · 5 Main St, Bo" in await phone.send_by_bridge("usay ejɛnt de na Bo?")
         assert "*7.50 SLE*" in await phone.send_by_bridge("omɔs fɔ sɛn 500?")
 
-        # French: the recipient sees no fee of the sender.
+        # French: the recipient does not see the sender's fee.
         await ask_in_french(messenger, recipient["phone_number"])
 
 

@@ -13,7 +13,7 @@ NEW_PIN = "7352"
 
 
 async def create_holder(harness: Harness, kind: str) -> tuple[str, str]:
-    """Return the phone number that receives the code, and the URL of the PIN's holder."""
+    """Return the phone number that receives the code, and the PIN holder's URL."""
     if kind == "agents":
         agent = await create_agent(harness)
         return agent["phone_number"], f"/api/v1/agents/{agent['id']}"

@@ -62,7 +62,7 @@ class HeldPayments:
 
 
 async def read_template(phone: Phone) -> str:
-    """Return the text of the only new template, as the phone shows it."""
+    """Return the only new template's text, as the phone shows it."""
     (message,) = await phone.read_replies()
     assert isinstance(message, Template)
     (payload,) = render_payloads(message, phone.number)

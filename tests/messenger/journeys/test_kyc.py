@@ -62,7 +62,7 @@ async def test_customer_sends_documents_and_uses_the_higher_limit_after_the_revi
     assert (await officer.get("/console/kyc/next")).headers["Location"] == "/console/kyc"
     assert "KYC level approved." in await officer.get_page_text("/console/kyc")
 
-    # The customer is told in French, and the higher limit applies to the next payment.
+    # The customer is notified in French, and the higher limit applies to the next payment.
     services = harness.services
     (message,) = await list_pending(services.database, services.vault, phone.number)
     assert (message.template, message.language) == ("kyc_decided", "fr")

@@ -70,7 +70,7 @@ class ProviderUser:
         raise AssertionError(f"no option has the title {title}")
 
     async def read_replies(self) -> str:
-        """Wait until all messages of this user are processed and sent; return the new ones."""
+        """Wait until all messages from this user are processed and sent; return the new ones."""
         async with asyncio.timeout(60):
             while await self._database.fetchval(
                 """SELECT EXISTS (SELECT FROM messenger.received

@@ -484,7 +484,7 @@ async def _report(
 
 
 async def _send_support_reply_as_text(sender_driver: SenderDriver) -> str:
-    """Return the provider's ID of the text."""
+    """Return the provider's ID for the text."""
     await sender_driver.open_service_window(PHONE)
     await _record_chat(sender_driver)
     await sender_driver.enqueue(SUPPORT_REPLY, key="gateway:msg_1")

@@ -1,4 +1,4 @@
-"""Every messenger route with every credential of the messenger and of the gateway.
+"""Every messenger route with every messenger and gateway credential.
 
 Only the declared credential is accepted; all others get the declared error.
 """
@@ -59,7 +59,7 @@ def sign_as_provider(secret: str, prefix: str = "sha256=") -> ChangeRequest:
 
 
 def list_credentials(messenger: MessengerApp) -> list[Credential]:
-    """Return credentials of the messenger and of the gateway, and invalid variants of them."""
+    """Return messenger and gateway credentials, and invalid variants of them."""
     secrets = messenger.services.settings.service_secrets
     name, secret = next(iter(secrets.items()))
     bridge, service = BearerAuth(BRIDGE_TOKEN, ""), ServiceAuth(name, secret)

@@ -124,7 +124,7 @@ async def test_addresses_are_limited_independently(tmp_path: Path, database_url:
             ]
             assert_limited(responses[-1])
             assert responses[-2].status_code == 401
-        # All addresses of an IPv6 /64 network count as one.
+        # All addresses in an IPv6 /64 network count as one.
         response = await messenger.client.post(
             BRIDGE_PATH, headers={"X-Forwarded-For": "2001:db8::2"}
         )

@@ -1,4 +1,4 @@
-"""Channel webhook: handshake, signed deliveries, and the data exchange of flows."""
+"""Channel webhook: handshake, signed deliveries, and flow data exchange."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""Accuracy of the resolver on held-out texts in the style of real users.
+"""Resolver accuracy on held-out texts in the style of real users.
 
 The texts measure how well the resolver generalizes, so they must not be added to its phrases.
 """

@@ -1,4 +1,4 @@
-"""Parsing of answers: amounts, phone numbers, cards, names and periods."""
+"""Parsing answers: amounts, phone numbers, cards, names and periods."""
 
 from datetime import date
 

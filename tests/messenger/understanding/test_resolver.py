@@ -1,4 +1,4 @@
-"""Intent resolution, measured on labeled texts and by cross-validation of the phrases."""
+"""Intent resolution, measured on labeled texts and by cross-validating the phrases."""
 
 import random
 from collections import Counter
@@ -56,7 +56,7 @@ def test_labeled_texts_are_numerous_and_mostly_not_phrases() -> None:
 
 
 def test_left_out_phrases_meet_the_accuracy_thresholds(capsys: pytest.CaptureFixture[str]) -> None:
-    """Five-fold cross-validation of the sample phrases."""
+    """Cross-validate the sample phrases in five folds."""
     samples = list(phrases.SAMPLES)
     random.Random(7).shuffle(samples)
     commands_by_text: dict[str, set[str]] = {}

@@ -1,4 +1,4 @@
-"""Detection of texts that may contain a PIN, which must not be stored."""
+"""Detecting texts that may contain a PIN, which must not be stored."""
 
 from hypothesis import given
 from hypothesis import strategies as st

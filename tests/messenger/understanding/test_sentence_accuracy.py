@@ -1,4 +1,4 @@
-"""Accuracy of the whole engine on labeled sentences in English, French and Krio.
+"""Whole-engine accuracy on labeled sentences in English, French and Krio.
 
 A sentence is processed in an idle conversation, so keywords, small talk, rules and similarity count
 together. Run `python tests/messenger/understanding/test_sentence_accuracy.py FILE.json` to measure
@@ -32,7 +32,7 @@ _ALSO_RIGHT: Final = {
     "cancel": {"no", "goodbye"},
 }
 _ASKING_KEYS: Final = frozenset({"did_you_mean", "did_you_mean.one"})
-#: Text key of a reply, and what it answers.
+#: Text key for a reply, and what it answers.
 _ANSWERS: Final = {
     "pin.forgotten": "forgot_pin",
     "nothing_to_cancel": "cancel",
@@ -127,7 +127,7 @@ def test_development_sentences_meet_the_accuracy_thresholds(record_property: Any
 
 
 def test_unseen_sentences_meet_the_accuracy_thresholds(record_property: Any) -> None:
-    """These sentences were written without sight of the phrases and rules, and never tuned on."""
+    """These sentences were written without seeing the phrases and rules, and never tuned on."""
     sentences = json.loads(UNSEEN_FILE.read_text("utf-8"))
     require_accuracy(sentences, record_property, "unseen")
 

@@ -16,7 +16,7 @@ def build_tcp_url(url: str, host: str, port: int) -> str:
 
 @pytest.fixture
 async def tcp_url(database_url: str) -> AsyncIterator[str]:
-    """Yield the URL of the database on a TCP port without TLS."""
+    """Yield the database URL on a TCP port without TLS."""
     async with run_proxy(database_url) as port:
         yield build_tcp_url(database_url, "127.0.0.1", port)
 
@@ -41,7 +41,7 @@ async def tls_proxy(postgres: str, tmp_path: Path) -> AsyncIterator[TlsProxy]:
 
 @pytest.fixture
 async def other_empty_database_url(empty_database_url: str) -> AsyncIterator[str]:
-    """Yield the URL of a second database without tables."""
+    """Yield a URL for a second database without tables."""
     name = f"{parse_url(empty_database_url).database}_other"
     connection = await asyncpg.connect(empty_database_url)
     try:
@@ -55,7 +55,7 @@ async def other_empty_database_url(empty_database_url: str) -> AsyncIterator[str
 
 
 def make_reachable(folder: Path) -> None:
-    """Let other system users traverse the parents of a folder, up to the temporary folder."""
+    """Let other system users traverse a folder's parents, up to the temporary folder."""
     for parent in folder.parents:
         if parent == Path(tempfile.gettempdir()):
             return

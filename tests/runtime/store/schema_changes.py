@@ -1,4 +1,4 @@
-"""What a migration changes for processes of the previous release, found in PostgreSQL's catalog.
+"""What a migration changes for processes on the previous release, found in PostgreSQL's catalog.
 
 The catalog before and after a migration is compared instead of its text, so that the form of a
 statement, DO blocks and functions make no difference.
@@ -69,7 +69,7 @@ class Catalog(NamedTuple):
 
 
 def list_incompatibilities(before: Catalog, after: Catalog) -> list[str]:
-    """Return the changes with which processes of the previous release cannot work."""
+    """Return the changes with which processes on the previous release cannot work."""
     found = [f"{name} is missing" for name in before.relations if name not in after.relations]
     found += [f"{name} is missing" for name in before.functions - after.functions]
     for key, column in before.columns.items():

@@ -1,4 +1,4 @@
-"""Files of archived months are written and read without the time limits of requests and jobs."""
+"""Archive files are written and read without the time limits for requests and jobs."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from tapgate.runtime.store.connection_settings import LONG_JOB_LIMITS
 from tapgate.runtime.store.database import Database
 
 _LIMIT_SECONDS = 1.0
-#: Longer than the server and the client allow a statement of a job to take.
+#: Longer than the server and the client allow a job's statement to take.
 _SLOW = "pg_sleep(2.2)"
 _CREATE = f"""
     CREATE SCHEMA archive;

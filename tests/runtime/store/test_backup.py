@@ -290,7 +290,7 @@ async def test_terminated_session_fails_the_backup_or_restore_and_leaves_nothing
 
 @contextlib.asynccontextmanager
 async def hold_lock(url: str, sql: str) -> AsyncIterator[None]:
-    """Hold the locks of a statement until the context ends."""
+    """Hold a statement's locks until the context ends."""
     connection = await asyncpg.connect(url)
     try:
         await connection.execute(f"BEGIN; {sql}")

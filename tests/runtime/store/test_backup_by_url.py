@@ -28,7 +28,7 @@ PASSWORD = "p@ss:w/rd %&'\\"
 
 @pytest.fixture
 async def password_url(data_dir: Path) -> AsyncIterator[str]:
-    """Yield a URL with the password of a role that owns only the databases `one` and `two`."""
+    """Yield a URL with the password for a role that owns only the databases `one` and `two`."""
     server = EmbeddedPostgres(data_dir)
     quoted = PASSWORD.replace("'", "''")
     try:

@@ -1,4 +1,4 @@
-"""Backups of the last 1.x release are restored and migrated; older ones are refused."""
+"""Backups from the last 1.x release are restored and migrated; older ones are refused."""
 
 import io
 from pathlib import Path

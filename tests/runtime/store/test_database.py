@@ -83,7 +83,7 @@ async def test_canceled_task_releases_its_connection(database_url: str) -> None:
 
 
 class TestOutage:
-    """Outages of a dedicated server that the test can stop."""
+    """Outages on a dedicated server that the test can stop."""
 
     @pytest.fixture
     def server(self, data_dir: Path) -> Iterator[EmbeddedPostgres]:

@@ -157,7 +157,7 @@ async def test_process_that_reuses_a_recorded_pid_is_not_killed(server: Embedded
         pid_file = server.data_dir / "pgdata" / name
         pid_lines = pid_file.read_text().split("\n")
         server.stop()
-        # PostgreSQL itself checks only processes of its own user.
+        # PostgreSQL itself checks only its own user's processes.
         user = resolve_server_user(server.data_dir / "pgdata")
         bystander = await asyncio.to_thread(
             subprocess.Popen, ["sleep", "60"], **user.popen_arguments()
@@ -287,7 +287,7 @@ def public_folder() -> Iterator[Path]:
 
 
 def install_program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Install a stub of the program `postgres` and return its folder."""
+    """Install a stub for the program `postgres` and return its folder."""
     programs = folder / "package" / "pginstall18" / "bin"
     programs.mkdir(parents=True)
     (programs / "postgres").write_text("#!/bin/sh\n")

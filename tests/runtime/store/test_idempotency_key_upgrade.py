@@ -29,7 +29,7 @@ from tapgate_client.schemas.pos import PosPaymentRequest
 PAY_URL = "/api/v1/pos/payment"
 PAYMENT_ID = 1004
 BODY: dict[str, Any] = {"request_id": "pos-1", "card_serial": "CARD-1", "amount": "200.00"}
-#: Key ID -> secret. 731 is the current key of a terminal, 732 its deleted predecessor.
+#: Key ID -> secret. 731 is a terminal's current key, 732 its deleted predecessor.
 SECRETS = {731: "current", 732: "deleted"}
 
 

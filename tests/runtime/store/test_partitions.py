@@ -1,4 +1,4 @@
-"""Partitions of the ledger's tables by month."""
+"""Monthly partitions in the ledger's tables."""
 
 import asyncio
 import itertools

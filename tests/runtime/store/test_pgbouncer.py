@@ -115,7 +115,7 @@ async def test_session_mode_supports_settings_signals_and_migrations(
 async def test_session_mode_works_with_a_pool_of_one_connection(
     database_url: str, public_tmp_path: Path
 ) -> None:
-    """The second connection of the pool mode check has to wait; the check must still pass."""
+    """The pool mode check's second connection has to wait; the check must still pass."""
     async with run_pgbouncer(database_url, public_tmp_path, "session", default_pool_size=1) as url:
         connection = await open_connection(url, timeout=30)
         try:

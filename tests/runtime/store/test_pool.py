@@ -1,4 +1,4 @@
-"""Connection pool, tested with fake connections and random sequences of operations."""
+"""Connection pool, tested with fake connections and random operation sequences."""
 
 import asyncio
 from typing import Any

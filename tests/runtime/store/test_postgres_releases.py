@@ -55,7 +55,7 @@ def test_startup_warns_about_an_outdated_embedded_server(
     embedded = read_embedded_version()
     newest = {embedded.major: embedded.minor + newer_by}
     monkeypatch.setattr(postgres_releases, "NEWEST_MINOR_RELEASES", newest)
-    monkeypatch.setattr(supervisor, "STOP_SIGNALS", ())  # those of the test process stay
+    monkeypatch.setattr(supervisor, "STOP_SIGNALS", ())  # the test process keeps its handlers
     settings = load_settings({"TAPGATE_DATA_DIR": str(data_dir)})
     with supervisor._run_embedded_postgres(settings):
         pass

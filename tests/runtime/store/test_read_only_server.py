@@ -32,7 +32,7 @@ def _forget_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def read_only_url(database_url: str) -> AsyncIterator[str]:
-    """Yield the URL of a database that can be made read-only, and make it writable again."""
+    """Yield a URL for a database that can be made read-only, and make it writable again."""
     yield database_url
     await set_read_only(database_url, is_read_only=False)
 

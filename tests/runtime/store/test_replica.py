@@ -1,4 +1,4 @@
-"""Reports read from a standby only if it has all changes of the primary."""
+"""Reports read from a standby only if it has all changes from the primary."""
 
 import asyncio
 import contextlib

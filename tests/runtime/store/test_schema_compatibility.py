@@ -35,7 +35,7 @@ _SQL = {
 
 @pytest.fixture
 def next_release(tmp_path: Path) -> Path:
-    """Return the migrations of a later release."""
+    """Return a later release's migrations."""
     folder = tmp_path / "next_release"
     shutil.copytree(MIGRATIONS_DIR, folder)
     for name, sql in _SQL.items():

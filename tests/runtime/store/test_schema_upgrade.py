@@ -53,7 +53,7 @@ asyncio.run(migrate(sys.argv[1]))
 
 @pytest.fixture
 async def first_schema_url(empty_database_url: str, tmp_path: Path) -> str:
-    """Return the URL of a database with only the first migration and rows in all its tables."""
+    """Return a URL for a database with only the first migration and rows in all its tables."""
     await apply_all(empty_database_url, copy_migrations_up_to(MIGRATION_NAMES[0], tmp_path))
     await insert_sample_rows(empty_database_url, MIGRATION_NAMES[0])
     return empty_database_url

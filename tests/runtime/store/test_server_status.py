@@ -1,4 +1,4 @@
-"""State of the PostgreSQL server as sessions see it."""
+"""PostgreSQL server state as sessions see it."""
 
 from functools import partial
 

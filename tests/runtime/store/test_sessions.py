@@ -1,4 +1,4 @@
-"""Server-side limits of sessions: timeouts, canceled work, and waiting for locks."""
+"""Server-side session limits: timeouts, canceled work, and waiting for locks."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Leases, fairness and results of the work queue, on the real database."""
+"""Work queue leases, fairness and results, on the real database."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The fake provider enforces the rules and uses the message formats of the real provider."""
+"""The fake provider enforces the real provider's rules and uses its message formats."""
 
 import asyncio
 import subprocess

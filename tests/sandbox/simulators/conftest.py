@@ -1,4 +1,4 @@
-"""Signed-in console clients for the tests of the simulators."""
+"""Signed-in console clients for simulator tests."""
 
 from sites.console.conftest import ada, console_clients, signed_out_client
 

@@ -1,4 +1,4 @@
-"""One gateway with every kind of caller and owner, shared by all tests of the route matrix."""
+"""One gateway with every kind of caller and owner, shared by all route matrix tests."""
 
 from collections.abc import AsyncIterator
 

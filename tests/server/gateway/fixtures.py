@@ -1,4 +1,4 @@
-"""Callers and objects for tests of access and ownership."""
+"""Callers and objects for access and ownership tests."""
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping
@@ -159,7 +159,7 @@ class AccessFixtures:
 
 
 async def create_terminal_key(harness: Harness, processor: HmacAuth) -> HmacAuth:
-    """Create a terminal of the processor and return its key."""
+    """Create a terminal for the processor and return its key."""
     services, terminal_id = harness.services, harness.services.new_id()
     async with services.transaction() as tx:
         owner = await tx.fetchval(
@@ -199,7 +199,7 @@ async def run_access_fixtures(
 
 
 def build_missing_path(endpoint: Endpoint) -> str:
-    """Return a path of the endpoint that refers to an object that does not exist."""
+    """Return a path to the endpoint that refers to an object that does not exist."""
     return "/".join("1" if part.startswith("{") else part for part in endpoint.path.split("/"))
 
 
@@ -246,7 +246,7 @@ class SubscriberFixture:
 
 
 class OwnershipFixtures:
-    """Two owners of every kind, so that one can request objects of the other."""
+    """Two owners of every kind, so that one can request the other's objects."""
 
     def __init__(self, access_fixtures: AccessFixtures) -> None:
         self.access_fixtures = access_fixtures

@@ -47,7 +47,7 @@ LIST_REQUESTS: dict[str, Callable[[OwnershipFixtures, SubscriberFixture], list[s
     ],
 }
 
-# In these lists, admins see the transactions of a restricted subscriber masked.
+# In these lists, admins see a restricted subscriber's transactions masked.
 MASKED_LIST_REQUESTS: dict[str, Callable[[OwnershipFixtures, SubscriberFixture], list[str]]] = {
     f"GET {V1}/transactions": lambda t, p: [
         f"{V1}/transactions",
@@ -136,9 +136,9 @@ def _build_values(
 def build_request(
     name: str, t: OwnershipFixtures, p: SubscriberFixture, card: str, pin: str | None = None
 ) -> OwnershipRequest:
-    """Build a request of an endpoint about `p` from its declaration.
+    """Build an endpoint request about `p` from its declaration.
 
-    The value of `{id}` has the name of the preceding path segment.
+    The value of `{id}` has the preceding path segment's name.
     """
     endpoint = ENDPOINTS[name]
     changes = _CHANGES[name](t, p) if name in _CHANGES else {}
@@ -264,7 +264,7 @@ def _build_refund_pair(path: str) -> BuildRequestPair:
 def _build_outcome_pair(
     fixtures: OwnershipFixtures,
 ) -> tuple[OwnershipRequest, OwnershipRequest]:
-    """Build lookups of a payment that another processor requested, and of none."""
+    """Build lookups for a payment that another processor requested, and for none."""
     path = f"{V1}/pos/payments"
     return (
         OwnershipRequest("GET", f"{path}/{fixtures.subscriber.payment_request_id}"),

@@ -13,7 +13,7 @@ from tapgate.server.gateway import list_endpoints
 
 V1 = "/api/v1"
 
-#: Access column of the API specification, copied line by line: methods and paths after /api/v1 ->
+#: Access column in the API specification, copied line by line: methods and paths after /api/v1 ->
 #: allowed callers.
 CONTRACT_LINES = """
 POST /subscribers -> subscribers:write · A S · svc
@@ -150,7 +150,7 @@ SYSTEM_ACCESS = {
 
 #: Additions that the specification does not list.
 ADDED_ACCESS = {
-    # The messenger finds the agent of a phone number, and agents near a place.
+    # The messenger finds the agent with a phone number, and agents near a place.
     "GET /api/v1/agents": "payments:read · all · svc",
     "GET /docs/{file}": "public",  # assets of the /docs page
     "GET /api/v1/admin/partners/{id}": "A",  # as for other records
@@ -164,7 +164,7 @@ ADDED_ACCESS = {
     "GET /api/v1/admin/branding": "public",  # the sign-in page shows it
     "GET /api/v1/admin/branding/logo": "public",
     "PUT /api/v1/admin/branding": "A",
-    "GET /api/v1/admin/me/preferences": "all",  # theme and time zone of the console
+    "GET /api/v1/admin/me/preferences": "all",  # console theme and time zone
     "PUT /api/v1/admin/me/preferences": "all",
     "GET /api/v1/system/settings": "A",  # without secrets
     "POST /api/v1/admin/me/step-up": "all",  # verifies the second factor again
@@ -177,12 +177,12 @@ ADDED_ACCESS = {
     "GET /api/v1/admin/webhook-endpoints/{id}/deliveries/{delivery_id}": "A",  # with its payload
     "POST /api/v1/admin/webhook-endpoints/{id}/test": "A",  # sends a test event
     "GET /api/v1/subscribers/{id}/limits": "all · svc",  # the limits that declines refer to
-    "GET /api/v1/subscribers/{id}/messages": "all",  # delivery status of messages
+    "GET /api/v1/subscribers/{id}/messages": "all",  # message delivery status
     "GET /api/v1/agents/{id}/messages": "all",
     "GET /api/v1/support/summary": "A S",
     "GET /api/v1/work-queues": "all",  # numbers in the console's navigation
     "GET /api/v1/subscribers/{id}/timeline": "all",  # what happened to a customer
-    # Money views of the console.
+    # Console money views.
     "GET /api/v1/transactions/totals": "all",
     "GET /api/v1/processors/{id}/summary": "all",
     "GET /api/v1/agents/liquidity": "all",
@@ -197,10 +197,10 @@ ADDED_ACCESS = {
     "POST /api/v1/compliance/alerts/{id}/unassign": "A C",
     "POST /api/v1/subscribers/{id}/kyc-review/assign": "A C",
     "POST /api/v1/subscribers/{id}/kyc-review/unassign": "A C",
-    "POST /api/v1/messages/statuses": "svc",  # status reports of the messenger
-    "POST /api/v1/messages/provider-warnings": "svc",  # reports of the provider
+    "POST /api/v1/messages/statuses": "svc",  # messenger status reports
+    "POST /api/v1/messages/provider-warnings": "svc",  # provider reports
     "GET /api/v1/messages/provider-warnings": "A S",
-    "POST /api/v1/chat/turns": "svc",  # turns of the chat, from the messenger
+    "POST /api/v1/chat/turns": "svc",  # chat turns, from the messenger
     "GET /api/v1/compliance/rules/{id}": "A C",  # as for other records
     "PUT /api/v1/fee-rules/{type}": "A",  # changes one type and keeps the rest
     "GET /api/v1/transactions/export": "payments:read · all",  # the list as a file
@@ -288,7 +288,7 @@ async def check_callers(access_fixtures: AccessFixtures, endpoint: Endpoint) -> 
     denials, before = 0, await access_fixtures.count_denials()
     for caller in access_fixtures.list_callers(access):
         if endpoint.name == LOGOUT_ENDPOINT and caller.kind == "admin":
-            continue  # would end the session of a shared caller; tested below
+            continue  # would end a shared caller's session; tested below
         response = await access_fixtures.client.request(
             endpoint.method, path, content=b"{}", auth=caller.auth
         )

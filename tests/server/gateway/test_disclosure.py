@@ -1,4 +1,4 @@
-"""No endpoint discloses personal data of a restricted subscriber.
+"""No endpoint discloses personal data about a restricted subscriber.
 
 Every declared endpoint, except logout and those for terminals, is called with references to a
 restricted subscriber, by an API key with all scopes, by each role without a verified code, and by a
@@ -51,7 +51,7 @@ ENDPOINTS = {
     if endpoint.name != EXCLUDED_ENDPOINT and not endpoint.path.startswith(POS_PATHS)
 }
 _BODY_OVERRIDES = {f"POST {V1}/cards/{{serial}}/block": {"reason": "customer_request"}}
-#: Changes to the body of endpoints whose fields exclude each other: one body for each.
+#: Changes to the body for endpoints whose fields exclude each other: one body for each.
 _BODY_ALTERNATIVES: dict[str, tuple[dict[str, Any], ...]] = {
     f"POST {V1}/wallet/quote": (
         {"type": "transfer_p2p", "card_serial": None, "recipient_card_serial": None},

@@ -17,7 +17,7 @@ STATEMENT_URL = "/api/v1/wallet/account-statement"
 
 
 class BlockingReads:
-    """Blocks the database reads of statements until the test resumes them."""
+    """Blocks database reads for statements until the test resumes them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.running = self.max_running = 0

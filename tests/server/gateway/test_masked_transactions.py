@@ -1,4 +1,4 @@
-"""Transactions of a restricted subscriber are masked for admins and hidden from API keys."""
+"""A restricted subscriber's transactions are masked for admins and hidden from API keys."""
 
 import json
 

@@ -94,7 +94,7 @@ async def test_link_in_a_name_is_rejected_by_every_endpoint(harness: Harness) ->
 
 
 async def store_hostile_names(harness: Harness) -> None:
-    """Give everybody a name that earlier versions accepted."""
+    """Give every person a name that earlier versions accepted."""
     database = harness.database
     await database.execute("UPDATE subscribers SET first_name = $1, last_name = $1", HOSTILE_NAME)
     await database.execute(

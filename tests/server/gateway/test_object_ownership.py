@@ -236,7 +236,7 @@ async def assert_indistinguishable(
     unknown: OwnershipRequest,
     auth: Any,
 ) -> httpx2.Response:
-    """Assert that another owner's object gets exactly the response of a missing object."""
+    """Assert that another owner's object gets exactly the response for a missing object."""
     before = await ownership_fixtures.access_fixtures.snapshot_tables()
     response = await send(ownership_fixtures, foreign, auth)
     other = await send(ownership_fixtures, unknown, auth)

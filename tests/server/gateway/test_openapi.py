@@ -1,4 +1,4 @@
-"""OpenAPI document of the gateway."""
+"""The gateway's OpenAPI document."""
 
 import re
 from collections.abc import Iterator
@@ -162,7 +162,7 @@ def test_repeated_parameters_and_responses_are_written_once(
 def test_generators_keep_optional_fields_optional_and_names_apart(
     document: dict[str, Any],
 ) -> None:
-    """Generators require fields with a default, and confuse a class with a field of its name."""
+    """Generators require fields with a default, and confuse a class with a same-named field."""
     for name, field, schema in list_properties(document):
         assert "default" not in schema, (name, field)
         is_plain = schema.get("type") in ("string", "boolean", ["string", "null"])
@@ -296,7 +296,7 @@ def test_times_dates_and_addresses_have_a_format(document: dict[str, Any]) -> No
     formats = {"email": {"email"}, "date_of_birth": {"date"}, "url": {"uri"}}
     for name, field, schema in list_properties(document):
         if field.endswith(("_at", "_until")) or field == "as_of":
-            # An empty string removes the expiry of an API key.
+            # An empty string removes an API key's expiry.
             assert schema.get("format") == "date-time" or name == "ApiKeyChanges", (name, field)
         elif field in formats:
             assert schema.get("format") in formats[field], (name, field)

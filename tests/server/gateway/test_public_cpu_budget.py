@@ -1,7 +1,7 @@
-"""CPU time that one stranger can use: cost of a request times the requests that limits let through.
+"""CPU time that one stranger can use: request cost times the requests that limits let through.
 
 The routes come from the declarations, so a new public endpoint is covered automatically. A site
-without an entry in `SITE_PATHS` fails the test. CPU time is measured in all threads of the process,
+without an entry in `SITE_PATHS` fails the test. CPU time is measured in all process threads,
 because threads share the interpreter with the event loop.
 """
 
@@ -38,7 +38,7 @@ from tapgate.sites.guide.site import SEARCH_RATE_LIMIT
 
 #: Share of one processor that one address may use.
 MAX_SHARE = 0.2
-#: The defaults, which apply to all processes of a node together.
+#: The defaults, which apply to all node processes together.
 DEFAULT_SETTINGS = load_settings({})
 DEFAULT_RATE = RateLimit(DEFAULT_SETTINGS.rate_limit, DEFAULT_SETTINGS.rate_burst)
 #: Lower limits of expensive routes. Other tests check that they apply.
@@ -76,7 +76,7 @@ CREDENTIALS = {
 _WARM_UP_REQUESTS = 3
 _REQUESTS = 10
 _ATTEMPTS = 4
-#: Attempts with a new calibration, because the speed of a shared machine changes.
+#: Attempts with a new calibration, because a shared machine's speed changes.
 _CALIBRATIONS = 3
 _CALIBRATION_SECONDS = 0.01
 

@@ -71,7 +71,7 @@ async def set_synchronous_standby(primary: EmbeddedPostgres, name: str) -> None:
 
 
 async def require_unknown_without_privilege(harness: Harness, primary: EmbeddedPostgres) -> None:
-    """A user who may not read the state of standbys reports that it is unknown."""
+    """A user who may not read standby state reports that it is unknown."""
     await harness.database.execute("CREATE ROLE app LOGIN")
     for grant, mode in (("SELECT 1", "unknown"), ("GRANT pg_monitor TO app", "asynchronous")):
         await harness.database.execute(grant)

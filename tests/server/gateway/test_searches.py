@@ -125,7 +125,7 @@ async def test_separators_do_not_count_toward_the_search_length(harness: Harness
 
 
 async def test_renamed_account_updates_the_search_text(harness: Harness) -> None:
-    """A database trigger updates the search text of the account's owner."""
+    """A database trigger updates the account owner's search text."""
     database = harness.database
     processor = await harness.create_processor()
     await database.execute(

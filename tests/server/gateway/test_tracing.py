@@ -1,4 +1,4 @@
-"""Traces: spans of requests, the ledger, the database and webhooks, and their propagation."""
+"""Traces: spans for requests, the ledger, the database and webhooks, and their propagation."""
 
 import asyncio
 import http.server

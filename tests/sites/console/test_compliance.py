@@ -136,7 +136,7 @@ async def test_held_transfer_of_a_restricted_payer_is_masked_and_can_be_released
 async def test_alert_without_a_transaction_is_resolved_without_a_transaction_decision(
     officer: ConsoleClient, harness: Harness
 ) -> None:
-    # A service's alert may contain details that imitate those of a rule's alert.
+    # A service's alert may contain details that imitate a rule alert's details.
     details = {"action": "review", "figure": {"a": XSS_PAYLOAD}, XSS_PAYLOAD: [XSS_PAYLOAD]}
     body = {"alert_type": XSS_PAYLOAD, "details": details}
     url = "/api/v1/compliance/alerts"
@@ -150,7 +150,7 @@ async def test_alert_without_a_transaction_is_resolved_without_a_transaction_dec
     assert alert in (await officer.get(f"{QUEUE_URL}?status=all&severity=MEDIUM")).text
 
 
-#: Names in the details of alerts that Tapgate raises.
+#: Detail names in alerts that Tapgate raises.
 _DETAIL_NAMES = (
     *("action", "agent_id", "attempts", "card_serial", "counter", "credential", "figure"),
     *("processor_id", "reason", "rule_type", "terminal_id", "terminal_name", "transaction_type"),

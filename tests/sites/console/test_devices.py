@@ -1,4 +1,4 @@
-"""Names of browsers and operating systems in the list of sessions."""
+"""Browser and operating system names in the session list."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""CSV export of lists."""
+"""CSV list export."""
 
 from builders.support import send_message
 from drivers.console import ConsoleClient, ConsoleClients

@@ -163,7 +163,7 @@ async def test_invalid_field_values_are_reported_in_the_form(
 async def test_form_accepts_names_local_phones_and_grouped_amounts(
     ada: ConsoleClient, harness: Harness
 ) -> None:
-    """Without a script, the text of a picker is submitted, and not the ID that it stands for."""
+    """Without a script, a picker's text is submitted instead of the ID that it represents."""
     sender = await harness.create_subscriber(balance="5000", first_name="Aminata")
     recipient = await harness.create_subscriber(phone_number="+23276123456")
     response = await ada.submit_action(
@@ -269,7 +269,7 @@ async def test_fields_forbidden_to_the_role_are_dropped(
 async def test_large_form_is_parsed_once_and_off_the_main_thread(
     ada: ConsoleClient, harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Parsing a photo takes a long time and must not delay other requests of the process."""
+    """Parsing a photo takes a long time and must not delay other requests in the process."""
     person, csrf = (await harness.create_subscriber())["id"], await ada.get_csrf_token()
     parsed: list[tuple[int, bool]] = []
 

@@ -27,7 +27,7 @@ async def test_queue_lists_the_longest_waiting_customer_first(
     assert "3 h" in text or "3 hours" in text, text
     response = await officer.get("/console/kyc/next")
     assert response.headers["Location"] == f"/console/kyc/{earlier['id']}"
-    # A customer who was asked for more leaves the queue until another document arrives.
+    # A customer who must send more documents leaves the queue until another document arrives.
     response = await officer.submit_action(
         "kyc.more_needed",
         {"decision": "more_needed", "reason": "The back, please"},

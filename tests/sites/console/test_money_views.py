@@ -1,4 +1,4 @@
-"""Money views in the console: links of the overview, totals, a merchant's sales and liquidity."""
+"""Money views in the console: overview links, totals, a merchant's sales and liquidity."""
 
 import re
 

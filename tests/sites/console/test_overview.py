@@ -1,4 +1,4 @@
-"""Console home page: the number of open alerts, and the steps of a new installation."""
+"""Console home page: the number of open alerts, and the steps for a new installation."""
 
 import re
 

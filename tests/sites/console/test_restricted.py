@@ -1,4 +1,4 @@
-"""Console pages reveal no personal data of a restricted subscriber."""
+"""Console pages reveal no personal data about a restricted subscriber."""
 
 import html
 import re
@@ -10,7 +10,7 @@ from harness import PIN, Harness
 from tapgate.ledger import chart
 
 _LINK = re.compile(r'(?:href|hx-get|src)="(/(?:console|simulator)[^"#]*)')
-#: All records of the tests are of today, so longer periods have no others.
+#: All test records are from today, so longer periods have no others.
 _LONGER_PERIOD = re.compile(r"[?&]period=(?!day|today)")
 _EXCLUDED_PATHS = ("/console/assets/", "/simulator/assets/", "/console/sign-in")
 _PERSONAL_DATA = {
@@ -38,7 +38,7 @@ async def _crawl(console: ConsoleClient, *start_paths: str) -> dict[str, str]:
 async def _create_restricted_subscriber(harness: Harness) -> tuple[dict[str, str], str]:
     """Create a restricted subscriber with a card, an alert, transactions and audit entries.
 
-    Returns the subscriber and the serial of the card.
+    Returns the subscriber and the card's serial.
     """
     person = await harness.create_subscriber(balance="900", **_PERSONAL_DATA)
     other = await harness.create_subscriber()

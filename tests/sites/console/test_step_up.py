@@ -1,4 +1,4 @@
-"""The prompt for a second factor, in the form of a sensitive action."""
+"""The prompt for a second factor, in a sensitive action's form."""
 
 import html
 import json
@@ -131,7 +131,7 @@ FORM_PAGES: dict[str, dict[str, str] | None] = {
     "/simulator/pos/chip": None,
     "/simulator/pos/keys/delete": None,
 }
-#: Templates of forms that need no prompt, because their endpoints are public or not sensitive.
+#: Templates for forms that need no prompt, because their endpoints are public or not sensitive.
 FORMS_WITHOUT_PROMPT = {
     "base.html",  # sign out
     "cards/upload.html",

@@ -176,7 +176,7 @@ async def test_webhook_can_be_edited_paused_and_resumed_and_its_secret_rotated(
 
 
 async def _create_endpoint_with_delivery(ada: ConsoleClient) -> str:
-    """Create an endpoint with a test event, and return the path of its page."""
+    """Create an endpoint with a test event, and return its page path."""
     created = await ada.submit_action(
         "webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["*"]}
     )

@@ -1,4 +1,4 @@
-"""The console in French: catalogs, escaping, and the choice of the language."""
+"""The console in French: catalogs, escaping, and language choice."""
 
 import ast
 import html
@@ -71,10 +71,10 @@ _EVENT_CATALOG: Final = "events.toml"
 _SUMMARY_CATALOG: Final = "summaries.toml"
 _STATE_CATALOG: Final = "states.toml"
 _NAME_CATALOG: Final = "names.toml"
-#: Catalogs of texts of the API, which have tests of their own.
+#: Catalogs with API texts, which are tested separately.
 _OTHER: Final = {_API_CATALOG, _EVENT_CATALOG, _NAME_CATALOG, _STATE_CATALOG, _SUMMARY_CATALOG}
 _PLACEHOLDER: Final = re.compile(r"{\w*}")
-#: Words of the English interface that a French page does not contain.
+#: Words in the English interface that a French page does not contain.
 _ENGLISH_WORDS: Final = re.compile(
     r"\b(the|and|with|your|customers?|cards|merchants?|amount|balance|settings|search|created|edit"
     r"|this|status:|limits|fees|none|never|yet|all|from|nothing)\b",
@@ -127,14 +127,14 @@ def test_every_translation_of_an_api_message_is_used() -> None:
         key
         for key in _FRENCH.catalogs[_API_CATALOG]
         if not {_normalize(key), _normalize(key).removesuffix(" {}")} & messages
-        # composed of two parts, or of a type
+        # composed from two parts, or from a type
         and not key.startswith(("Exceeds the threshold", "must be a "))
     ]
     assert unused == []
 
 
 def test_states_agree_with_feminine_nouns() -> None:
-    """Fails for a status of a feminine noun whose label is masculine only."""
+    """Fails for a status for a feminine noun whose label is masculine only."""
     states = {
         "alert": AlertStatus,
         "approval": ApprovalStatus,
@@ -295,7 +295,7 @@ def test_translations_have_the_placeholders_of_their_texts() -> None:
         for key, text in catalog.items():
             found = set(re.findall(r"{\w+}", text))
             expected = set(re.findall(r"{\w+}", key))
-            # The message of a value may be shorter than that of the API.
+            # A value's message may be shorter than the API's message.
             is_valid = found <= expected if name == _API_CATALOG else found == expected
             assert is_valid, key
 
@@ -429,6 +429,6 @@ async def _choose(client: ConsoleClient, language: str) -> None:
 
 
 def _extract_text(page: str) -> str:
-    """Return what people read, without names, code and the settings of the node."""
+    """Return what people read, without names, code and the node settings."""
     body = re.sub(r"<(code|pre|kbd|style|script)\b.*?</\1>", " ", page, flags=re.DOTALL)
     return html.unescape(re.sub(r"<[^>]*>", " ", body))

@@ -11,7 +11,7 @@ from harness import PIN, WRONG_PIN, Harness
 from tapgate.server.gateway import ENDPOINT_GROUPS
 from tapgate.sites.console.console import ACTIONS
 
-#: Endpoints that the console offers outside of actions, and where.
+#: Endpoints that the console offers outside actions, and where.
 _COVERED_ELSEWHERE = {
     "POST /api/v1/cards/upload-csv": "the upload page",
     "POST /api/v1/cards/{serial}/personalize": "the personalization page",

@@ -1,4 +1,4 @@
-"""The guide renders every document of docs/, with working links, search and helpful errors."""
+"""The guide renders every document in docs/, with working links, search and helpful errors."""
 
 import re
 from collections.abc import AsyncIterator

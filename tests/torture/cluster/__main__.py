@@ -1,6 +1,6 @@
-"""Crash test of a cluster: `python -m torture.cluster`.
+"""Crash test for a cluster: `python -m torture.cluster`.
 
-Kills and pauses the nodes of a cluster under load and verifies that no acknowledged operation is
+Kills and pauses cluster nodes under load and verifies that no acknowledged operation is
 lost, duplicated or changed.
 """
 

@@ -19,9 +19,9 @@ from torture.participants import Participants
 _WEBHOOK_PATH: Final = "/api/v1/webhooks/messaging"
 _NO_LIMIT: Final = 1_000_000
 _INTERVAL_SECONDS: Final = 0.5
-#: Longer than the lease of a message that a killed messenger was about to send.
+#: Longer than the lease on a message that a killed messenger was about to send.
 _REPLY_TIMEOUT_SECONDS: Final = 90.0
-#: Redeliveries of the provider; the real one retries for days.
+#: Redeliveries from the provider; the real one retries for days.
 _REDELIVERY_DELAYS: Final = (0.1, 0.2, 0.5, *[1.0] * 120)
 
 

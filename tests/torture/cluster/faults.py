@@ -15,7 +15,7 @@ from torture.cluster.target import ClusterTarget
 from torture.installation import kill
 from torture.plan import Fault, RoundPlan, build_round
 
-#: Operations per second of the load.
+#: Load operations per second.
 RATE: Final = 15.0
 _PAUSE_SECONDS: Final = LEADER_TTL_SECONDS + 2.0
 #: Seconds of load before a fault.

@@ -1,4 +1,4 @@
-"""Report of a run against a cluster: the time without service for each kind of fault."""
+"""Report on a run against a cluster: the time without service for each kind of fault."""
 
 from pathlib import Path
 

@@ -16,7 +16,7 @@ from torture.participants import Participants
 
 _TIMEOUT_SECONDS: Final = 90.0
 _CARD: Final = "TORTURE-REVOKED"
-#: Statuses that end the retries of a revocation: done, or done by an earlier attempt.
+#: Statuses that end revocation retries: done, or done by an earlier attempt.
 _DONE_STATUSES: Final = frozenset({200, 204, 401, 404, 409})
 
 Check = Callable[[httpx2.AsyncClient], Awaitable[httpx2.Response]]

@@ -1,4 +1,4 @@
-"""A run against a cluster: rounds with one fault of a node each, with chat and revocations."""
+"""A run against a cluster: rounds with one node fault each, with chat and revocations."""
 
 import asyncio
 import contextlib

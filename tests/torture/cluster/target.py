@@ -1,4 +1,4 @@
-"""The cluster under test, as a target of the load."""
+"""The cluster under test, as a load target."""
 
 import asyncio
 import time
@@ -57,7 +57,7 @@ class ClusterTarget:
         return {name: layout.ports[name] for name in layout.size.list_names("gateway")}
 
     def list_ports(self, client: int) -> Sequence[int]:
-        """Return HAProxy's port and those of two gateways: duplicates go to different nodes."""
+        """Return HAProxy's port and two gateway ports: duplicates go to different nodes."""
         gateways = list(self.list_gateway_ports().values())
         return [self.port, *(gateways[(client + step) % len(gateways)] for step in range(2))]
 

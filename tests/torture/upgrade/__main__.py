@@ -1,6 +1,6 @@
 """Rolling upgrade under load: `python -m torture.upgrade`.
 
-Replaces the nodes of an installation one by one by another release, and verifies that no operation
+Replaces an installation's nodes one by one by another release, and verifies that no operation
 fails at the first try, and that none is lost, duplicated or changed.
 """
 

@@ -74,7 +74,7 @@ class GatewayNode:
 
 
 class UpgradeTarget:
-    """Nodes on one database, as a target of the load."""
+    """Nodes on one database, as a load target."""
 
     def __init__(
         self, folder: Path, database_url: str, balancer: LoadBalancer, address: str

@@ -20,9 +20,9 @@ _SOURCE: Final = Path(tapgate.__file__).parent
 _CLIENT: Final = Path("clients/python/src")
 _RUN: Final = "from tapgate.cli import main; main()"
 _NEXT_VERSION: Final = "1.1.0"
-#: Column of transactions that the next release writes: the release that wrote the row.
+#: Transactions column that the next release writes: the release that wrote the row.
 _COLUMN: Final = "written_by"
-#: Changes of the next release: file, text and replacement.
+#: Changes in the next release: file, text and replacement.
 _CHANGES: Final = (
     ("__init__.py", f'VERSION = "{VERSION}"', f'VERSION = "{_NEXT_VERSION}"'),
     ("ledger/write.py", "created_at, completed_at)", f"created_at, completed_at, {_COLUMN})"),
@@ -39,7 +39,7 @@ _INDEX: Final = """-- migration: expand concurrently
 DROP INDEX CONCURRENTLY IF EXISTS cards_added_column;
 CREATE INDEX CONCURRENTLY cards_added_column ON cards (added_column);
 """
-#: Afterwards, an INSERT of the older release fails.
+#: Afterwards, an INSERT from the older release fails.
 _CONTRACT: Final = f"""-- migration: contract, requires 9001
 ALTER TABLE transactions ALTER {_COLUMN} DROP DEFAULT;
 """
@@ -88,7 +88,7 @@ def get_this_release() -> Release:
 def build_next_release(folder: Path, tables: list[str]) -> Release:
     """Create the release after this one: it adds a column to every table and writes one of them.
 
-    All other files are links, also those of compiled modules.
+    All other files are links, including compiled modules.
     """
     package = folder / "tapgate"
     shutil.copytree(_SOURCE, package, copy_function=os.symlink)
@@ -110,7 +110,7 @@ def build_next_release(folder: Path, tables: list[str]) -> Release:
 
 
 def check_out(reference: str, folder: Path) -> Release:
-    """Unpack the source of a Git reference. It runs with the packages of this environment."""
+    """Unpack the source at a Git reference. It runs with this environment's packages."""
     archive = subprocess.run(
         ["git", "archive", "--format=zip", reference, ":(glob)**/src/**"],
         cwd=_SOURCE.parent.parent,

@@ -103,7 +103,7 @@ class UpgradeRun(TortureRun):
 async def start_upgrade_run(
     folder: Path, database_url: str, old: Release, *, workers: Sequence[int], rate: float, seed: int
 ) -> AsyncIterator[UpgradeRun]:
-    """Start a node of the old release for each number of workers, and a run on them."""
+    """Start an old-release node for each number of workers, and a run on them."""
     async with run_event_receiver() as receiver, open_target(folder, database_url) as target:
         for count in workers:
             await target.add_node(workers=count).start(old)
@@ -116,7 +116,7 @@ async def start_upgrade_run(
 def build_steps(
     target: UpgradeTarget, old: Release, new: Release, *, is_thorough: bool
 ) -> list[Step]:
-    """Return the steps of an upgrade, in which a node of the old release is restarted.
+    """Return the steps in an upgrade, during which an old-release node is restarted.
 
     A thorough run also rolls an upgraded node back, and tries to contract too early.
     """
