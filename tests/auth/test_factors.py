@@ -61,7 +61,7 @@ async def get_error(process: GatewayProcess, otp: str | None, address: str = ADD
         (20000000000, "65353130"),
     ],
 )
-def test_codes_are_those_of_rfc_6238(seconds: int, code: str) -> None:
+def test_codes_match_rfc_6238(seconds: int, code: str) -> None:
     """The RFC lists codes of eight digits; codes of six digits are their last six."""
     now = datetime.fromtimestamp(seconds, UTC)
     assert totp.find_step(RFC_SECRET, code[2:], now) == seconds // 30
@@ -180,7 +180,7 @@ async def test_new_app_replaces_the_old_one_when_it_is_confirmed(
     assert await factors.verify(admin_id, new.at(clock())) == "totp"
 
 
-async def test_login_of_an_admin_without_a_factor_ignores_the_code(
+async def test_admin_login_without_a_factor_ignores_the_code(
     process: GatewayProcess, admin_id: int
 ) -> None:
     result = await process.logins.authenticate(EMAIL, PASSWORD, ADDRESS, otp="000000")

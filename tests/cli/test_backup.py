@@ -218,7 +218,7 @@ async def test_killed_restore_leaves_nothing_and_can_be_repeated(
     assert b"Restored 1 transactions and 1 entries" in output
 
 
-async def test_write_error_of_a_backup_is_reported_in_one_line(
+async def test_backup_write_error_is_reported_in_one_line(
     services: Services, public_tmp_path: Path
 ) -> None:
     data, url = services.settings.data_dir, str(services.settings.database_url)

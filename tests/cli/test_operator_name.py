@@ -7,7 +7,7 @@ import pytest
 from tapgate.cli import operator
 
 
-def test_process_of_an_unnamed_user_is_recorded_by_its_user_id(
+def test_process_without_a_user_name_is_recorded_by_user_id(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):

@@ -156,7 +156,7 @@ def test_stop_timeouts_leave_time_to_drain() -> None:
 
 
 @each("unit", UNITS)
-def test_home_of_the_unit_is_its_state_directory(unit: Path) -> None:
+def test_unit_home_is_its_state_directory(unit: Path) -> None:
     """The database driver fails if it may not read the home folder, which ProtectHome hides."""
     lines = unit.read_text().splitlines()
     assert "ProtectHome=yes" in lines

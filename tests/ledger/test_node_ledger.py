@@ -160,7 +160,7 @@ async def submit_to_all(
     )
 
 
-async def test_commands_of_all_workers_share_the_batches_of_the_writer(
+async def test_commands_from_all_workers_share_the_writers_batches(
     workers: list[Worker],
 ) -> None:
     writer, other = workers
@@ -214,7 +214,7 @@ def test_worker_executes_its_commands_until_they_become_fewer(
     assert states == [False, False, True, True, False, False]
 
 
-async def test_writer_with_enough_commands_of_its_own_does_not_wait_for_others(
+async def test_writer_with_enough_commands_does_not_wait_for_other_workers(
     workers: list[Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(node_ledger, "PEAK_SECONDS", 0.0)
@@ -313,7 +313,7 @@ async def test_declines_rejections_and_replays_are_the_same_through_the_writer(
     assert await writer.get_balance(receiver) == 2_00
 
 
-async def test_command_that_cannot_be_stored_is_an_error_of_its_worker(
+async def test_command_that_cannot_be_stored_raises_an_error_in_its_worker(
     workers: list[Worker],
 ) -> None:
     commands = await build_transfers(workers[0], 4)

@@ -232,7 +232,7 @@ def test_every_request_to_the_gateway_can_be_performed() -> None:
     }
 
 
-async def test_support_contact_is_that_of_the_branding(
+async def test_support_contact_comes_from_the_branding(
     harness: Harness, gateway: AsyncTapgateClient
 ) -> None:
     request = gateway_requests.GetSupportContact()

@@ -65,7 +65,7 @@ async def test_list_of_administrators_shows_single_sign_on(
     assert page.count('<span class="badge">single sign-on</span>') == 1
 
 
-async def test_cookie_of_the_sign_in_is_sent_when_the_provider_redirects(
+async def test_sign_in_cookie_is_sent_when_the_provider_redirects(
     console: ConsoleClient,
 ) -> None:
     started = await console.client.get("/console/sso/start")

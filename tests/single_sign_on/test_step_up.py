@@ -176,7 +176,7 @@ async def test_first_factor_needs_a_recent_sign_in(sso: SsoClient, harness: Harn
         assert "Sign in again" in refused.json()["message"]
 
 
-async def test_session_of_a_password_cannot_be_verified_with_the_provider(
+async def test_password_session_cannot_be_verified_with_the_provider(
     harness: Harness, ada: Headers
 ) -> None:
     refused = await harness.post(f"{VERIFICATION_URL}/start", headers=ada)

@@ -345,7 +345,7 @@ async def test_admins_see_their_own_requests_and_those_they_may_approve(
     assert parse_error(wrong_role) == (403, "FORBIDDEN")
 
 
-async def test_change_of_rules_is_held_once_rules_exist(
+async def test_rule_change_requires_approval_once_rules_exist(
     harness: Harness, maker: BearerAuth
 ) -> None:
     admin = await harness.create_admin()

@@ -272,7 +272,7 @@ async def test_suspended_rules_hold_nothing_until_they_are_resumed(
     assert events[1]["actor"].startswith("command line:")
 
 
-async def test_rules_of_a_locked_house_can_be_replaced_while_suspended(
+async def test_deadlocked_rules_can_be_replaced_while_suspended(
     harness: Harness, ada: BearerAuth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await harness.database.execute(

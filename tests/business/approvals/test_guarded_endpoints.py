@@ -49,6 +49,6 @@ def test_no_pin_or_password_is_stored(endpoint: Endpoint) -> None:
 
 
 @pytest.mark.parametrize("endpoint", GUARDED_ENDPOINTS, ids=lambda endpoint: endpoint.name)
-def test_approval_ends_in_the_transaction_of_the_effect(endpoint: Endpoint) -> None:
+def test_approval_ends_in_the_same_database_transaction_as_its_effect(endpoint: Endpoint) -> None:
     ends_in_ledger = endpoint.moves_money or endpoint.guard.ends_in_ledger
     assert endpoint.takes_tx != ends_in_ledger, "declare `tx`, or end the approval in the ledger"

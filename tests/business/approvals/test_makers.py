@@ -74,7 +74,7 @@ async def test_amounts_of_a_rotated_key_count_for_the_new_holder(
         assert sent.status_code == status, sent.text
 
 
-async def test_keys_of_the_command_line_make_no_guarded_request(
+async def test_command_line_keys_cannot_make_guarded_requests(
     harness: Harness, platform: GuardedRecords
 ) -> None:
     """Their holders are not known."""
@@ -154,7 +154,7 @@ async def test_transfer_into_an_agent_account_needs_the_approvals_of_both_rules(
     assert (await approve(harness, held))["status"] == "executed"
 
 
-async def test_forbidden_changes_of_the_own_account_are_not_held(
+async def test_forbidden_changes_to_the_makers_account_do_not_wait_for_approval(
     harness: Harness, platform: GuardedRecords
 ) -> None:
     await set_rules(harness, build_rule("admin_users"))
@@ -192,7 +192,7 @@ async def test_request_is_not_executed_if_the_values_have_changed_since(
     assert [(await approve(harness, held))["status"] for held in moves] == ["executed", "failed"]
 
 
-async def test_pending_change_of_the_rules_follows_the_new_rules(
+async def test_pending_rule_change_follows_the_new_rules(
     harness: Harness, platform: GuardedRecords
 ) -> None:
     await set_rules(harness, build_rule("agent_fund"))

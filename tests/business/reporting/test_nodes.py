@@ -175,7 +175,7 @@ def build_record(host: str, offset: float | None) -> Node:
         ([("a", -90.0), ("b", None), ("c", -90.1), ("d", 0.0)], 0),
     ],
 )
-def test_clock_of_the_majority_is_the_reference(
+def test_majority_clock_is_the_reference(
     offsets: list[tuple[str, float | None]], reference: float
 ) -> None:
     nodes = [build_record(host, offset) for host, offset in offsets]

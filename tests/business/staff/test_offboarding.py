@@ -48,7 +48,7 @@ async def test_api_keys_show_who_created_and_last_rotated_them(
     assert "key" not in listed
 
 
-async def test_keys_of_an_admin_are_those_created_or_last_rotated(
+async def test_admin_keys_are_the_keys_the_admin_created_or_last_rotated(
     client: httpx2.AsyncClient, ada: Headers, ben: dict[str, Any], bens_session: Headers
 ) -> None:
     by_ada, by_ben = await create_key(client, ada, "1"), await create_key(client, bens_session, "2")

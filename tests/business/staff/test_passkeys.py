@@ -300,7 +300,7 @@ async def test_disabled_admin_cannot_log_in_with_a_passkey(
     assert (await passkeys.log_in_with(passkey)).status_code == 200
 
 
-async def test_reset_of_factors_removes_passkeys_and_reset_of_the_password_keeps_them(
+async def test_resetting_factors_removes_passkeys_and_resetting_the_password_keeps_them(
     passkeys: PasskeyClient, ada: Headers, ben: dict[str, Any], log_in: LogIn
 ) -> None:
     passkey = await passkeys.enroll(await log_in(ben["email"]))

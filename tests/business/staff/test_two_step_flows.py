@@ -155,7 +155,7 @@ async def test_first_app_needs_a_recent_login_or_the_password(
     assert confirmed.status_code == 200
 
 
-async def test_login_without_a_factor_fails_if_one_is_enrolled_meanwhile(
+async def test_login_without_a_factor_fails_if_one_is_enrolled_concurrently(
     ada: Headers, totp: TotpClient, services: Services
 ) -> None:
     """The enrollment cannot end a session that is about to start."""

@@ -164,7 +164,7 @@ async def test_pin_moves_when_a_payment_uses_it(open_gateway: OpenGateway) -> No
         assert sorted(row["key_id"] for row in key_ids) == expected
 
 
-async def test_own_keys_of_old_cards_do_not_change(open_gateway: OpenGateway) -> None:
+async def test_per_card_keys_of_old_cards_do_not_change(open_gateway: OpenGateway) -> None:
     """Cards encoded before keysets had a master key have keys derived from the secret key."""
     data = StoredData()
     async with open_gateway(BEFORE) as before:

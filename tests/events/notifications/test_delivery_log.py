@@ -144,7 +144,7 @@ async def test_delivery_lists_its_attempts(harness: Harness, receiver: WebhookRe
     assert await list_attempts() == [*failures, (3, 204, None), (4, 204, None)]
 
 
-async def test_log_of_attempts_is_bounded(harness: Harness, receiver: WebhookReceiver) -> None:
+async def test_attempt_log_is_bounded(harness: Harness, receiver: WebhookReceiver) -> None:
     services, admin = harness.services, await harness.create_admin()
     endpoint_id, _ = await create_endpoint(services, receiver.url)
     await publish_event(services)

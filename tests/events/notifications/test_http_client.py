@@ -101,7 +101,7 @@ async def test_request_without_a_response_times_out(server: Server) -> None:
         await post_all(client, server.url, b"1")
 
 
-async def test_requests_of_a_connection_have_timeouts_of_their_own(server: Server) -> None:
+async def test_each_request_on_a_connection_has_its_own_timeout(server: Server) -> None:
     target = parse_target(server.url)
     pool = ConnectionPool()
     connection = await pool.connect(target, target.server_name, timeout_seconds=30)

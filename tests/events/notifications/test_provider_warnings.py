@@ -83,7 +83,7 @@ async def list_warnings(harness: Harness) -> list[tuple[str, str, str, str | Non
         ),
     ],
 )
-def test_reports_of_the_provider_are_parsed(field: str, value: Any, expected: Any) -> None:
+def test_provider_reports_are_parsed(field: str, value: Any, expected: Any) -> None:
     (report,) = parse_delivery(build_delivery(field, value)).provider_reports
     found = (report.kind, report.subject, report.state, report.reason, report.resolved)
     assert found == expected

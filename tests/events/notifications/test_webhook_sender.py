@@ -349,7 +349,7 @@ async def test_malformed_or_oversized_head_is_a_protocol_error(response: bytes) 
 
 
 @pytest.mark.parametrize("overhead", [b"0\r\nX-Long: ", b"2;extension="])
-async def test_endless_framing_of_the_body_ends_the_body(
+async def test_endless_body_framing_ends_the_body(
     overhead: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tapgate.events.webhooks.sender.BODY_TIMEOUT_SECONDS", 3600.0)

@@ -119,7 +119,7 @@ def test_other_metrics_can_be_added(tmp_path: Path) -> None:
     st.lists(st.floats(0, 1e18) | st.integers(0, 10**15).map(float), min_size=8, max_size=8),
     st.text(max_size=5),
 )
-def test_families_are_rendered_like_those_of_the_official_client(
+def test_families_are_rendered_as_in_the_official_client(
     values: list[float], endpoint: str
 ) -> None:
     labels, (first, second) = ["method", "endpoint"], (("GET", endpoint), ("POST", "/b"))

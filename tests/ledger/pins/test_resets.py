@@ -246,7 +246,7 @@ ACTIONS: list[tuple[str, dict[str, str]]] = [
 ]
 
 
-async def test_only_a_usable_child_card_has_a_pin_of_its_own(harness: Harness) -> None:
+async def test_only_a_usable_child_card_has_its_own_pin(harness: Harness) -> None:
     serial, parent = await create_child_card(harness)
     own_card, unassigned = await create_card(harness), await create_card(harness)
     await link_card(harness, own_card, parent["id"])

@@ -224,7 +224,7 @@ def test_contact_shows_the_hours_and_address_that_are_set():
     assert "Talk to a person" in text
 
 
-def test_contact_of_the_branding_replaces_the_setting():
+def test_branding_contact_replaces_the_setting():
     chat = ConversationDriver(support_contact="+232 25")
     branded = RequestSucceeded(result="help@example.com")
     chat.gateway.overrides = {gateway_requests.GetSupportContact: [branded]}
@@ -234,7 +234,7 @@ def test_contact_of_the_branding_replaces_the_setting():
     assert chat.conversation.stage == "idle"
 
 
-def test_fee_of_an_amount_that_cannot_be_sent_names_the_obstacle():
+def test_fee_question_about_an_unsendable_amount_names_the_obstacle():
     chat = ask("how much does it cost to send 5000?")
     assert "*75.00 SLE*" in chat.reply_text
     assert "You don't have enough money in your wallet for this." in chat.reply_text

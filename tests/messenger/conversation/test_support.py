@@ -28,7 +28,7 @@ def list_texts(chat: ConversationDriver) -> list[str]:
     return [request.text for request in requests]
 
 
-def test_texts_that_are_no_command_are_passed_on_and_the_customer_is_told_once() -> None:
+def test_texts_other_than_commands_are_passed_on_and_the_customer_is_notified_once() -> None:
     chat = open_request()
     assert "passed that on" in chat("zq blorp xx")
     assert chat("zq blorp yy") == ""

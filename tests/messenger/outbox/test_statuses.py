@@ -96,7 +96,7 @@ async def test_several_reports_in_one_delivery_end_with_the_most_advanced_status
     assert await get_status(outbox) == "read"
 
 
-async def test_status_of_a_multipart_message_is_that_of_its_least_advanced_part(
+async def test_multipart_message_has_the_status_of_its_least_advanced_part(
     outbox: OutboxDriver,
 ) -> None:
     await mark_sent(outbox, "wamid.1", "wamid.2", message=TextReply(text="long"))

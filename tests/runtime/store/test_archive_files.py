@@ -63,7 +63,7 @@ async def test_statement_of_a_job_may_take_longer_than_a_request(
 
 
 @pytest.mark.parametrize("error", [TimeoutError(), ConnectionResetError(104, "reset")])
-def test_failure_of_the_connection_is_not_reported_as_one_of_the_file(
+def test_connection_failure_is_not_reported_as_a_file_failure(
     tmp_path: Path, error: OSError
 ) -> None:
     with (

@@ -225,7 +225,7 @@ _IDS = st.builds(
 
 
 @given(st.sets(_IDS, max_size=30), st.integers(1, 8), _IDS, _IDS | st.just(0), _IDS | st.none())
-async def test_newest_rows_are_those_of_the_query_without_ranges(
+async def test_newest_rows_match_the_query_without_ranges(
     stored: set[int], limit: int, newest: int, first: int, before: int | None
 ) -> None:
     end = MAX_ID if before is None else before

@@ -133,7 +133,7 @@ def test_templates_are_rendered_as_text() -> None:
     assert found == "_Template one_time_code_"
 
 
-def test_documented_template_texts_are_those_of_the_simulated_phone() -> None:
+def test_documented_template_texts_match_the_simulated_phone() -> None:
     lines = Path("docs/running.md").read_text().splitlines()
     documented = {
         row[1].strip(" `"): (row[2].strip(" `"), row[3].strip(" `"))

@@ -42,7 +42,7 @@ async def test_held_form_is_approved_from_the_inbox(
     assert "approval.cancel" not in executed
 
 
-async def test_change_of_rules_is_sent_for_approval(
+async def test_rule_change_is_sent_for_approval(
     ada: ConsoleClient, console_clients: ConsoleClients
 ) -> None:
     approver = await console_clients.create_signed_in("F")

@@ -27,7 +27,7 @@ def parse_tile(page: str, label: str) -> str:
         (["LOW"], "1 none high or critical"),
     ],
 )
-async def test_tile_counts_open_alerts_and_those_of_high_and_critical_severity(
+async def test_tile_counts_open_alerts_and_high_and_critical_alerts(
     console_clients: ConsoleClients, harness: Harness, severities: list[str], output: str
 ) -> None:
     for severity in severities:

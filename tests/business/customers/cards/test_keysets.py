@@ -38,7 +38,7 @@ async def test_keys_are_imported_and_stored_sealed(harness: Harness) -> None:
     assert bytes.fromhex(FILE_READ_KEY) not in sealed
 
 
-async def test_keyset_of_the_same_name_is_the_next_version(harness: Harness) -> None:
+async def test_keyset_with_the_same_name_is_the_next_version(harness: Harness) -> None:
     created = [await create_keyset(harness) for _ in range(3)]
     assert [keyset["version"] for keyset in created] == [1, 2, 3]
     listed = await harness.get(f"{CARDS_URL}/keysets", auth=await harness.create_admin())

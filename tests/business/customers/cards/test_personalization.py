@@ -46,7 +46,7 @@ async def create_card_of_holder(harness: Harness, **fields: Any) -> str:
     return await harness.create_card((await harness.create_subscriber())["id"], **fields)
 
 
-async def test_issued_keys_are_those_of_the_keyset_and_the_card(harness: Harness) -> None:
+async def test_issued_keys_are_derived_from_the_keyset_and_the_card(harness: Harness) -> None:
     keyset = await create_keyset(harness, meta_read_key=META_READ_KEY, file_read_key=FILE_READ_KEY)
     cards = [await create_card(harness, uid=UID), await create_card_of_holder(harness)]
     issued, other = [(await personalize(harness, card, keyset)).json() for card in cards]

@@ -235,7 +235,7 @@ async def test_unlinked_card_consumes_taps_too(harness: Harness) -> None:
     ]
 
 
-async def test_decline_of_an_unlinked_card_keeps_the_usage_of_a_card_linked_meanwhile(
+async def test_unlinked_card_decline_keeps_the_usage_if_the_card_is_linked_concurrently(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pos = await PosDriver.create(harness)

@@ -44,7 +44,7 @@ async def test_outcome_is_the_receipt_the_decline_or_404(harness: Harness) -> No
     assert parse_error(missing) == (404, "TRANSACTION_NOT_FOUND")
 
 
-async def test_terminal_sees_its_own_requests_and_a_processor_those_of_its_terminals(
+async def test_terminal_sees_its_requests_and_a_processor_sees_all_terminal_requests(
     harness: Harness,
 ) -> None:
     pos = await PosDriver.create(harness)
