@@ -87,7 +87,7 @@ def end_sessions(
         bool, typer.Option("--all", help="End the sessions of all admins.")
     ] = False,
 ) -> None:
-    """End all sessions of an admin, or of all admins. They can sign in again."""
+    """End one admin's sessions, or all admin sessions. They can sign in again."""
 
     async def task(services: Any) -> None:
         from tapgate.business.staff import operations, queries  # noqa: PLC0415
@@ -118,7 +118,7 @@ async def _find_admin(services: Any, email: str) -> Any:
 def suspend_approvals(
     reason: Annotated[str, typer.Option(help="Why no approval is possible, for the audit log.")],
 ) -> None:
-    """Suspend the approval rules, if nobody is left who can approve a request.
+    """Suspend the approval rules, if no admin is left who can approve a request.
 
     Until `tapgate admin resume-approvals`, no request is held, and one admin can add others or
     change the rules. The console shows the suspension on every page.
@@ -139,7 +139,7 @@ def suspend_approvals(
 
 @app.command("resume-approvals")
 def resume_approvals() -> None:
-    """End the suspension of the approval rules.
+    """End the approval rule suspension.
 
     The command refuses while active admins could not satisfy the rules.
     """

@@ -60,7 +60,7 @@ def restore_month(settings: Settings, folder: Path) -> None:
 
 
 def print_rows(settings: Settings, path: Path) -> None:
-    """Write the CSV of a file to standard output."""
+    """Write a file's CSV to standard output."""
     try:
         for text in codecs.iterdecode(read_rows(path, Vault(settings.secret_key)), "utf-8"):
             sys.stdout.write(text)

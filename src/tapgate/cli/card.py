@@ -1,4 +1,4 @@
-"""`tapgate card`: simulate taps of cards, outside production."""
+"""`tapgate card`: simulate card taps, outside production."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ def tap(
         bool, typer.Option("--json", help="Print picc_data and cmac instead of the URL.")
     ] = False,
 ) -> None:
-    """Print the URL of a card's next tap, as the `url` of a `card_proof`.
+    """Print the URL for a card's next tap, as the `url` of a `card_proof`.
 
     The counter follows the last tap that was consumed. Not available in staging and production.
     """

@@ -44,7 +44,7 @@ _PAGE_SIZE: Final = 100
 
 
 def get_login(settings: Settings, first_admin_path: Path) -> Login:
-    """Return the credentials in the settings, or else of the generated first admin."""
+    """Return the credentials in the settings, or else the generated first admin's credentials."""
     if settings.admin_email is not None and settings.admin_password is not None:
         return Login(settings.admin_email, settings.admin_password)
     if first_admin_path.exists():

@@ -1,4 +1,4 @@
-"""The command-line operator: identity in the audit log, and exit status of an interrupt."""
+"""The command-line operator: identity in the audit log, and exit status after an interrupt."""
 
 import getpass
 import os

@@ -1,4 +1,4 @@
-"""`tapgate sign`: print the headers of a signed request as curl options."""
+"""`tapgate sign`: print a signed request's headers as curl options."""
 
 import os
 import sys

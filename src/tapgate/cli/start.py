@@ -57,7 +57,7 @@ def run_gateway(environ: Mapping[str, str], *, with_messenger: bool) -> None:
 
 def run_messenger(environ: Mapping[str, str], host: str | None) -> None:
     settings = load_settings(environ)
-    # Not passed as TAPGATE_HOST, which also determines the default address of the gateway.
+    # Not passed as TAPGATE_HOST, which also determines the gateway's default address.
     service = _build_messenger_service(settings, host or settings.host)
     hints = [_render_chat_hint(settings), "Press Ctrl-C to stop."]
     try:
@@ -154,7 +154,7 @@ def _list_gateway_hints(settings: Settings, sign_in_hints: Sequence[str]) -> lis
 
 
 def _list_credential_hints(file: Path, *, is_new: bool) -> list[str]:
-    """Return the generated credentials of the first admin, or the file that has them.
+    """Return the first admin's generated credentials, or the file that has them.
 
     The password is printed once: at the first start, and on a terminal, not in a log file.
     """

@@ -51,7 +51,7 @@ async def trigger_event(services: Services, event: str) -> str:
 
 
 async def _load_data(services: Services, event: str) -> dict[str, Any]:
-    """Return the newest record of the event's type, or else the example in the API's documents."""
+    """Return the newest record for the event's type, or else the example in the API's documents."""
     resource_type = get_resource_type(event)
     if resource_type in EVENT_RECORD_LOADERS:
         newest = await services.database.fetchval(

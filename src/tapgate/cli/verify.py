@@ -1,4 +1,4 @@
-"""`tapgate verify`: check and print every invariant of the ledger and the audit log.
+"""`tapgate verify`: check and print every ledger and audit log invariant.
 
 The ledger verification is recorded if the database allows writes. The console and the API show the
 latest one.

@@ -1,4 +1,4 @@
-"""Child process of the supervisor: one worker of a service, restarted if it exits."""
+"""Supervised child process: one service worker, restarted if it exits."""
 
 import asyncio
 import contextlib

@@ -1,6 +1,6 @@
-"""Gateway: assembly of all components, and the entry point of a worker process.
+"""Gateway: assembles all components, and the worker process entry point.
 
-`create_app` adds the endpoints to the services of a process.
+`create_app` adds the endpoints to a process's services.
 """
 
 import dataclasses
@@ -135,18 +135,18 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     general_ledger.endpoints,
 )
 
-#: Currency of the amounts in the OpenAPI document, if no installation is described.
+#: Currency for amounts in the OpenAPI document, if no installation is described.
 _EXAMPLE_CURRENCY: Final = "SLE"
 
 
 def list_endpoints() -> list[Endpoint]:
-    """Return all endpoints of the gateway. System endpoints, such as health, come last."""
+    """Return all gateway endpoints. System endpoints, such as health, come last."""
     no_app = cast(App, None)  # the endpoints are only described, never called
     return [*chain.from_iterable(ENDPOINT_GROUPS), *build_system_endpoints(no_app)]
 
 
 def build_openapi_document() -> dict[str, Any]:
-    """Return the OpenAPI document of the whole API."""
+    """Return the OpenAPI document for the whole API."""
     rendered = render_openapi_document(list_endpoints(), _EXAMPLE_CURRENCY, WEBHOOK_EVENTS)
     document: dict[str, Any] = msgspec.json.decode(rendered)
     return document
@@ -167,7 +167,7 @@ def create_app(services: Services, extra_sites: Iterable[Site] = ()) -> App:
 def open_gateway_services(
     settings: Settings, database_url: str, **options: Any
 ) -> AbstractAsyncContextManager[Services]:
-    """Open the services of a process that serves the endpoints; see `open_services`."""
+    """Open the services for a process that serves the endpoints; see `open_services`."""
     endpoints = chain.from_iterable(ENDPOINT_GROUPS)
     return open_services(settings, database_url, endpoints=endpoints, **options)
 

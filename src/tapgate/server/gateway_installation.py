@@ -1,4 +1,4 @@
-"""Preparation of the gateway's installation at every start, before the worker processes.
+"""Prepares the gateway's installation at every start, before the worker processes.
 
 Separate from the endpoints, which take longer to import than the preparation takes.
 """
@@ -93,5 +93,5 @@ async def _ensure_admin_exists(services: Services) -> list[str]:
 
 
 def get_first_admin_path(data_dir: Path) -> Path:
-    """Return the path of the file with the generated credentials of the first admin."""
+    """Return the path to the file with the first admin's generated credentials."""
     return data_dir / "administrator.txt"

@@ -1,4 +1,4 @@
-"""Services of a gateway process: opened in the order of their dependencies, closed in reverse."""
+"""Gateway process services: opened in dependency order, closed in reverse."""
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -57,7 +57,7 @@ async def open_services(
     is_report_worker: bool = False,
     report_socket: str | None = None,
 ) -> AsyncIterator[Services]:
-    """Start the services shared by all requests of a process, and stop them on exit.
+    """Start the services that all requests in a process share, and stop them on exit.
 
     A process that serves no requests passes no endpoints, which take long to import.
     A report worker has no ledger. It does not listen for changes either: every listening process

@@ -132,7 +132,7 @@ async def _prepare_database(url: str, services: Sequence[Service], *, auto_migra
 
 
 def _build_environ(service: Service, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a service, without secrets that it does not need.
+    """Return a service's environment, without secrets that it does not need.
 
     A process cannot leak a secret that it never received. No service receives the first admin's
     credentials, because the `prepare` hook creates this admin.
@@ -241,7 +241,7 @@ def _bind_with_retries(service: Service) -> socket.socket:
                 return _bind_unix(service.socket_path)
             return _bind(service.host, service.port)
         except OSError as error:
-            # The workers of a killed supervisor release the port shortly after it exits.
+            # A killed supervisor's workers release the port shortly after it exits.
             if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
                 raise _build_listen_error(service, error) from error
         time.sleep(0.05)

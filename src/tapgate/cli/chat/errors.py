@@ -1,4 +1,4 @@
-"""Errors of the chat command."""
+"""Chat command errors."""
 
 
 class ChatError(Exception):

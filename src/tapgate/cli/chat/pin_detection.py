@@ -1,4 +1,4 @@
-"""Detection of PINs and PIN prompts, to keep PINs off the terminal and out of its history."""
+"""Detects PINs and PIN prompts, to keep PINs off the terminal and out of its history."""
 
 import re
 from typing import Final

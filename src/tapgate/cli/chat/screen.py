@@ -1,4 +1,4 @@
-"""Display of the conversation: bubbles on a terminal, plain lines for scripts."""
+"""Conversation display: bubbles on a terminal, plain lines for scripts."""
 
 import getpass
 import re
@@ -21,7 +21,7 @@ _LINK_PATTERN: Final = re.compile(r"https?://\S+")
 
 
 class TerminalScreen:
-    """Screen for people; `show_note` and `show_error` show messages of the chat command itself."""
+    """Screen for people; `show_note` and `show_error` show the chat command's messages."""
 
     def __init__(self) -> None:
         self._console = Console(highlight=False, markup=False, emoji=False)
@@ -41,7 +41,7 @@ class TerminalScreen:
             render_bold(text), title="messenger", title_align="left", border_style="green"
         )
         self._console.print(bubble, width=width)
-        # Terminals cannot open a link that the bubble wraps, so repeat it on a line of its own.
+        # Terminals cannot open a link that the bubble wraps, so repeat it on a separate line.
         for link in _LINK_PATTERN.findall(text):
             if len(link) > width - _FRAME_WIDTH:
                 self._console.print(link, soft_wrap=True)

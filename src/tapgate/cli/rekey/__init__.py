@@ -1,1 +1,1 @@
-"""Rotation of the secret key: moves stored data to the newest key while the platform runs."""
+"""Secret key rotation: moves stored data to the newest key while the platform runs."""

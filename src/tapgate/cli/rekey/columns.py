@@ -1,6 +1,6 @@
 """All columns with sealed values, keyed hashes and MACs.
 
-A test compares them with the columns of the database, so that a new one cannot be forgotten.
+A test compares them with the database columns, so that a new one cannot be forgotten.
 """
 
 from collections.abc import Callable
@@ -130,7 +130,7 @@ HASH_COLUMNS: Final = (
     "oidc_logins.state_hash",
 )
 
-#: Columns with MACs of checkpoints, which `chains.py` renews.
+#: Columns with checkpoint MACs, which `chains.py` renews.
 MAC_COLUMNS: Final = (
     "verified_ranges.mac",
     "verified_sums_seal.mac",

@@ -1,4 +1,4 @@
-"""The steps of a key rotation that `tapgate rekey` runs."""
+"""Key rotation steps that `tapgate rekey` runs."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -93,7 +93,7 @@ class Rekey:
         return unreadable
 
     async def release(self, status: KeyStatus, actor: Actor) -> bool:
-        """Record that a key is not needed any more, if nothing remains; return whether."""
+        """Release a key if no stored data needs it; return whether it was released."""
         if status.remaining:
             return False
         async with self._services.transaction() as tx:

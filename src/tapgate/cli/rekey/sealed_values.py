@@ -10,7 +10,7 @@ from tapgate.core.vault import KEY_ID_BYTES, Vault, VaultError
 from tapgate.ledger.card_proofs.issuer_keys import build_own_keys_context, derive_legacy_own_keys
 from tapgate.runtime.store.installation import get_first_key_id
 
-#: A sealed value starts with the fingerprint of its key and a random nonce, so that its beginning
+#: A sealed value starts with its key's fingerprint and a random nonce, so that its beginning
 #: identifies it.
 _UNIQUE_BYTES: Final = KEY_ID_BYTES + 12
 #: A pass skips values that a request has locked for long, and those that were changed.
@@ -41,7 +41,7 @@ async def count_legacy_cards(connection: Any) -> int:
 
 
 async def store_own_keys(connection: Any, vault: Vault) -> None:
-    """Store the own keys of cards that are derived from the first secret key."""
+    """Store per-card keys that were derived from the first secret key."""
     first_key_id = await get_first_key_id(connection)
     for row in await connection.fetch(f"SELECT id {_LEGACY_CARDS}"):
         keys = derive_legacy_own_keys(vault, row["id"], first_key_id)
