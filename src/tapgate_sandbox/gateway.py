@@ -1,4 +1,4 @@
-"""Gateway of a sandbox: with the simulators.
+"""Sandbox gateway, with the simulators.
 
 The supervisor runs this module instead of `tapgate.server.gateway` in development and testing.
 """

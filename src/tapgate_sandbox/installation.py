@@ -1,4 +1,4 @@
-"""Preparation of a sandbox: like the gateway's, with demo data in a new installation."""
+"""Prepares a sandbox: like the gateway's preparation, with demo data in a new installation."""
 
 from collections.abc import AsyncIterator
 

@@ -24,7 +24,7 @@ _SELECT_ADMIN: Final = """
 
 
 async def create_link(settings: Settings, database: Database) -> str:
-    """Return the URL of a new link. An earlier link becomes invalid."""
+    """Return a new link's URL. An earlier link becomes invalid."""
     token = secrets.token_urlsafe(_RANDOM_BYTES)
     await database.execute(
         """INSERT INTO installation (name, value)

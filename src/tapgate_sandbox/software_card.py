@@ -40,7 +40,7 @@ class SoftwareCard:
 
 
 class ChipKeys(NamedTuple):
-    """Keys of a chip, and the counter of the last tap that was consumed."""
+    """Chip keys, and the counter from the last tap that was consumed."""
 
     uid: bytes
     meta_read_key: bytes
@@ -51,7 +51,7 @@ class ChipKeys(NamedTuple):
 async def load_card(
     database: Database, vault: Vault, serial: str, *, pending: bool
 ) -> SoftwareCard | None:
-    """Return a chip with the keys of a card in the database, or None if the card has none.
+    """Return a chip with a card's keys from the database, or None if the card has none.
 
     `pending` selects the keys that no tap has confirmed yet.
     """

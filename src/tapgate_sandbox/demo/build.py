@@ -1,4 +1,4 @@
-"""Build of the demo country in a database, from its first day until shortly before now."""
+"""Builds the demo country in a database, from its first day until shortly before now."""
 
 import contextlib
 import sys

@@ -1,4 +1,4 @@
-"""Fixed fictional data of the demo: names, addresses, merchants and sizes."""
+"""Fixed fictional demo data: names, addresses, merchants and sizes."""
 
 from random import Random
 from typing import Final, NamedTuple
@@ -29,7 +29,7 @@ TOWNS: Final = ("Freetown", "Bo", "Kenema", "Makeni", "Koidu", "Port Loko", "Wat
 
 class Merchant(NamedTuple):
     name: str
-    #: Price range of a purchase, in major units.
+    #: Purchase price range, in major units.
     min_price: int
     max_price: int
     #: Whether the merchant also accepts in-app payments.
@@ -76,7 +76,7 @@ class Size(NamedTuple):
     days: int
     #: Average number of transactions per subscriber and day.
     transactions_per_day: float
-    #: Intervals per day; the random transactions of an interval run concurrently.
+    #: Intervals per day; an interval's random transactions run concurrently.
     slots_per_day: int
 
 

@@ -14,7 +14,7 @@ _BACKGROUND, _INK, _ACCENT = "#e8f1ee", "#1b2b29", "#0f766e"
 
 
 def draw_document(document_type: KycDocumentType, person: Person) -> str:
-    """Return the picture of a document as a data URI."""
+    """Return a document's picture as a data URI."""
     picture = Image.new("RGB", _SIZE, _BACKGROUND)
     draw = ImageDraw.Draw(picture)
     if document_type == KycDocumentType.SELFIE:

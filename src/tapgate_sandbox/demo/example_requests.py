@@ -18,7 +18,7 @@ _DEFAULT_DATA_DIR: Final = Path(".tapgate")
 
 
 class ExampleContext(NamedTuple):
-    """Parameters of the example requests; the commands are quoted for a shell."""
+    """Example request parameters; the commands are quoted for a shell."""
 
     url: str
     api_key: str

@@ -1,4 +1,4 @@
-"""Residents, agents, merchants and terminals of the demo, as the simulation tracks them."""
+"""Demo residents, agents, merchants and terminals, as the simulation tracks them."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -97,7 +97,7 @@ class Shop:
 
 @dataclass(slots=True, kw_only=True)
 class Country:
-    """All participants of the demo; those in the examples come first in each list."""
+    """All demo participants; people in the examples come first in each list."""
 
     residents: list[Resident]
     agents: list[Agent]

@@ -1,4 +1,4 @@
-"""Progress display of the demo build: a bar on a terminal, otherwise periodic lines."""
+"""Demo build progress display: a bar on a terminal, otherwise periodic lines."""
 
 import contextlib
 import sys

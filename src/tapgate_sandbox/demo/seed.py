@@ -1,4 +1,4 @@
-"""Seeding of the demo's cards, agents, merchants and subscribers with the regular operations."""
+"""Seeds the demo's cards, agents, merchants and subscribers with the regular operations."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -42,7 +42,7 @@ from tapgate_sandbox.demo.people import Agent, ChildCard, Country, Resident, Sho
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Serial of the first demo card; its presence shows that the demo exists.
+#: First demo card's serial; its presence shows that the demo exists.
 FIRST_SERIAL: Final = "DEMO-000001"
 
 # Numbers of the residents with a special role. The examples use the first two.
@@ -64,7 +64,7 @@ _KYC_LEVELS: Final = {HERO: 2, FRIEND: 2, EMPLOYER: 3, HOUSE_BUYER: 3, RESTRICTE
 #: More than one, for child cards, replacements and cards that stay in stock.
 _CARDS_PER_RESIDENT: Final = 1.5
 _ROWS_PER_FILE: Final = 10_000
-#: Less than the size of the connection pool.
+#: Less than the connection pool size.
 _MAX_CONCURRENCY: Final = 8
 
 # The demo's phone numbers start with +232 25.

@@ -22,7 +22,7 @@ def is_signing(serial: str) -> bool:
 
 
 def build_keyset(*, has_fixed_keys: bool) -> NewKeyset:
-    """Return the keyset of the demo, with the same keys in every demo or with generated keys."""
+    """Return the demo keyset, with the same keys in every demo or with generated keys."""
     if not has_fixed_keys:
         return NewKeyset(name=KEYSET_NAME)
     rng = Random(_SEED)  # noqa: S311 - the keys of a demo are not secret
@@ -31,14 +31,14 @@ def build_keyset(*, has_fixed_keys: bool) -> NewKeyset:
 
 
 class SigningCards:
-    """Chips of the cards that sign their taps, reduced to their counters."""
+    """Chips in cards that sign their taps, reduced to their counters."""
 
     def __init__(self, keyset_id: int) -> None:
         self._keyset_id = keyset_id
         self._counters: dict[str, int] = {}
 
     def tap(self, command: Command, *, is_clone: bool = False) -> Command:
-        """Return a card payment with the proof of a tap. A clone repeats the last tap."""
+        """Return a card payment with a tap's proof. A clone repeats the last tap."""
         serial = str(command.payer.key)
         if not is_signing(serial):
             return command

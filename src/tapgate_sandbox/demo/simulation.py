@@ -1,4 +1,4 @@
-"""Day-by-day simulation of the demo country: registrations, salaries, purchases and transfers.
+"""Day-by-day demo country simulation: registrations, salaries, purchases and transfers.
 
 A few incidents have fixed dates, such as a lost card, a blocked subscriber and a house sale.
 """
@@ -93,7 +93,7 @@ class Simulation:
             await self._run_incident(self._size.days - 1 - day_number)
 
     async def prepare_examples(self) -> None:
-        """Ensure sufficient balances of the people in the examples, and fill the staff's queues.
+        """Ensure sufficient balances for the people in the examples, and fill the staff's queues.
 
         One customer asks for support. Two customers wait for their KYC review: the documents of
         the first one suffice for the next level.
@@ -346,7 +346,7 @@ class Simulation:
                 await self._use_expired_card()
             case 6:
                 await self._block_subscriber()
-            case 3 | 2:  # a thief repeats the tap of a payment on the next day
+            case 3 | 2:  # a thief repeats a payment's tap on the next day
                 resident, shop = self._country.residents[seed.CLONED_CARD], self._country.shops[0]
                 price, is_clone = 30 * self._major_unit, days_left == 2
                 await self._transactions.pay(resident, shop, price, is_clone=is_clone)

@@ -24,7 +24,7 @@ from tapgate_sandbox.demo.people import Agent, ChildCard, Country, Resident, Sho
 
 
 class Side(NamedTuple):
-    """Payer or payee of a command, and the owner whose balance the simulation tracks."""
+    """Payer or payee in a command, and the owner whose balance the simulation tracks."""
 
     party: Party
     owner: Resident | Agent | None = None
@@ -79,7 +79,7 @@ class TransactionSimulator:
     ) -> None:
         """Pay at a terminal, always with the PIN above 100 major units and sometimes below.
 
-        A clone of a card that signs its taps repeats the last tap, which is rejected.
+        A signing card's clone repeats the last tap, which is rejected.
         """
         rng, unit = self._random, self.major_unit
         terminal = rng.choice(shop.terminals)
@@ -267,7 +267,7 @@ class TransactionSimulator:
         enters_wrong_pin: bool = False,
         is_clone: bool = False,
     ) -> TransactionResult | None:
-        """Submit a command and update the balances of its payer and payee.
+        """Submit a command and update its payer's and payee's balances.
 
         Return None if it was declined or rejected. With `enters_wrong_pin`, submit it with a wrong
         PIN first, which is too few attempts to lock the PIN.
@@ -287,9 +287,9 @@ class TransactionSimulator:
         return result
 
     def _tap(self, command: Command, *, is_clone: bool = False) -> Command:
-        """Tap the card of a payment immediately before it is submitted.
+        """Tap a payment's card immediately before it is submitted.
 
-        The ledger receives the taps of a card in the order of their counters.
+        The ledger receives a card's taps in counter order.
         """
         if command.type not in (chart.POS_PAYMENT, chart.ONLINE_PAYMENT):
             return command

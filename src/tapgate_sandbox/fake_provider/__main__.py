@@ -1,4 +1,4 @@
-"""Entry point of the fake provider.
+"""Fake provider entry point.
 
 python -m tapgate_sandbox.fake_provider --port 8002 --callback URL
 """

@@ -1,4 +1,4 @@
-"""HTTP application of the fake provider: the provider's API, and test controls at `/_fake`."""
+"""Fake provider HTTP application: the provider's API, and test controls at `/_fake`."""
 
 import hmac
 import re
@@ -48,7 +48,7 @@ class App:
 
     @staticmethod
     def render_error(error: ApiError) -> Response:
-        """Render an error of the HTTP protocol, such as a malformed request."""
+        """Render an HTTP protocol error, such as a malformed request."""
         return _render_json(GraphApiError(100, error.message or error.error).body(), error.status)
 
     async def _route(self, request: Request, body: bytes) -> Response:

@@ -1,4 +1,4 @@
-"""Error responses in the format of the WhatsApp Graph API."""
+"""Error responses in the WhatsApp Graph API format."""
 
 import secrets
 from typing import Any

@@ -1,4 +1,4 @@
-"""Validation of messages against the provider's documented format and limits."""
+"""Validates messages against the provider's documented format and limits."""
 
 import re
 from collections.abc import Callable
@@ -164,7 +164,7 @@ _VALIDATORS: dict[str, Callable[[dict[str, Any]], None]] = {
     "document": _validate_document,
     "template": _validate_template,
 }
-#: Maximum body length and validator of the action, by interactive type.
+#: Maximum body length and action validator, by interactive type.
 _INTERACTIVE_VALIDATORS: dict[object, tuple[int, Callable[[dict[str, Any]], None]]] = {
     "button": (1024, _validate_buttons),
     "list": (4096, _validate_rows),

@@ -23,7 +23,8 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     media_url_lifetime: timedelta = timedelta(minutes=5)
     #: Number of parameters by template name. None accepts every template.
     templates: Mapping[str, int] | None = None
-    #: Delays in seconds before each redelivery of a webhook that did not get a 200 response.
+    #: Delays in seconds before each redelivery attempt for a webhook that did not get a 200
+    #: response.
     redelivery_delays: tuple[float, ...] = (0.05, 0.2, 1.0, 5.0)
 
 

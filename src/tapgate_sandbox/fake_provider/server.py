@@ -1,4 +1,4 @@
-"""HTTP server of the fake provider."""
+"""Fake provider HTTP server."""
 
 import asyncio
 import socket

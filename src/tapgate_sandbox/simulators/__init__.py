@@ -1,1 +1,1 @@
-"""Simulators of a POS terminal and a phone, for development and testing."""
+"""POS terminal and phone simulators, for development and testing."""

@@ -39,7 +39,7 @@ class PhoneMessage(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None = None
     tapped: TappedOption | None = None
     picture: str | None = None
-    #: Token of a completed form.
+    #: Completed form's token.
     form: str | None = None
 
     def __repr__(self) -> str:

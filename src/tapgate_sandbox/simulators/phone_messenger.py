@@ -1,4 +1,4 @@
-"""Messenger client of the phone simulator. Its requests are signed like the gateway's.
+"""The phone simulator's messenger client. Its requests are signed like the gateway's.
 
 The simulator acts as the messaging provider, but does not need the provider's secrets.
 """
@@ -28,7 +28,7 @@ _MAX_ERROR_LENGTH: Final = 300
 
 
 class MessengerError(Exception):
-    """A request was invalid or failed. The message is shown to the user of the simulator.
+    """A request was invalid or failed. The message is shown to the simulator's user.
 
     `values` fill its placeholders once it is translated.
     """

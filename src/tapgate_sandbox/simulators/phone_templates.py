@@ -1,7 +1,7 @@
-"""Texts of the message templates, for the simulated phone.
+"""Message template texts, for the simulated phone.
 
-For real phones, the texts are registered with the provider. The messenger sends only the name and
-the parameters of a template.
+For real phones, the texts are registered with the provider. The messenger sends only a template's
+name and parameters.
 """
 
 from collections.abc import Mapping, Sequence

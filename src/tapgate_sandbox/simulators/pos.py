@@ -26,7 +26,7 @@ _PROCESSORS_PATH: Final = "/api/v1/processors"
 _TERMINALS_PATH: Final = "/api/v1/processors/{id}/terminals"
 _KEYS_PATH: Final = "/api/v1/processors/{id}/keys"
 
-#: Merchant of the test terminal that users of the simulator can create.
+#: Merchant for the test terminal that simulator users can create.
 _SIMULATOR_MERCHANT_NAME: Final = "Simulator"
 _SIMULATOR_MERCHANT: Final = {
     "name": _SIMULATOR_MERCHANT_NAME,
@@ -88,7 +88,7 @@ def _is_development(request: PageRequest) -> bool:
 async def _find_signing_serials(
     request: PageRequest, people: Iterable[examples.ExamplePerson]
 ) -> set[str]:
-    """Return the serials of the cards that sign their taps."""
+    """Return the serials for cards that sign their taps."""
     rows = await request.context.services.database.fetch(
         "SELECT serial FROM cards WHERE serial = ANY($1) AND authenticity = $2",
         [person.card for person in people],
@@ -125,7 +125,7 @@ async def delete_key(request: PageRequest) -> Reply[bytes]:
 
 @pages.post("/simulator/pos/chip")
 async def load_chip(request: PageRequest) -> Reply[bytes]:
-    """Return the keys and the counter of a card that signs its taps, only in development."""
+    """Return a signing card's keys and counter, only in development."""
     await request.require_access("POST /api/v1/cards/{serial}/personalize")
     services, serial = request.context.services, request.form.get("serial") or ""
     keys = None

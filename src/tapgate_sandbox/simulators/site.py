@@ -1,4 +1,4 @@
-"""Site of the simulators.
+"""Simulator site.
 
 The simulators create keys and read demo data, so they are available only in development and
 testing.
@@ -36,7 +36,7 @@ async def render_index(request: PageRequest) -> Reply[bytes]:
 
 @_index_pages.get("/simulator/texts/{file}", public=True)
 async def serve_texts(request: PageRequest, file: str) -> Reply[bytes]:
-    """Return a script with all texts of a language, because scripts share many with pages."""
+    """Return a script with all texts in a language, because scripts share many with pages."""
     return render_texts(get_file_translator(file).texts)
 
 
