@@ -169,7 +169,7 @@ def build_action_pages(actions: Iterable[Action]) -> Pages:
 def _render_result(
     request: PageRequest, action: Action, response: Any, path_params: Mapping[str, str]
 ) -> Reply[bytes]:
-    """Return the result of an action: its result template, or a redirect with a message."""
+    """Return an action's result: its result template, or a redirect with a message."""
     if action.result_template is not None and (
         action.result_field is None or action.result_field in response
     ):
@@ -237,13 +237,13 @@ async def _require_allowed(request: PageRequest, action: Action | None) -> Actio
 
 
 def _get_path_params(action: Action, query: FormData) -> dict[str, str]:
-    """Return the path parameters of an action from the query."""
+    """Return an action's path parameters from the query."""
     templates = action.path + (action.prefill_path or "") + (action.redirect_path or "")
     return query.pick(*(part.partition("}")[0] for part in templates.split("{")[1:]))
 
 
 def _get_string_values(response: Any) -> dict[str, str]:
-    """Return the string fields of a response, such as the ID of a created resource."""
+    """Return a response's string fields, such as a created resource's ID."""
     if not isinstance(response, dict):
         return {}
     return {name: value for name, value in response.items() if isinstance(value, str)}
@@ -267,7 +267,7 @@ def _get_submitted_value(field: Field, form: FormData) -> Any:
 
 
 class _ChosenRecords(NamedTuple):
-    """Records that pickers show initially, by the name of the field."""
+    """Records that pickers show initially, by field name."""
 
     ids: dict[str, str | None]
     titles: dict[str, str]
@@ -286,7 +286,7 @@ async def _load_chosen_records(
 
 
 async def _load_names(request: PageRequest, action: Action) -> dict[str, str]:
-    """Return the names of the records that a dangerous action changes, by ID."""
+    """Return the names, by ID, for records that a dangerous action changes."""
     if not action.is_dangerous:
         return {}
     public_ids = filter(pickers.is_id, _get_path_params(action, request.query).values())

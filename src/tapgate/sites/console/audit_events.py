@@ -1,11 +1,11 @@
-"""Events of the audit log that its filter suggests."""
+"""Audit log events that its filter suggests."""
 
 from collections.abc import Mapping
 from typing import Final
 
 _PIN_ACTIONS: Final = "pin_changed pin_reset pin_reset_requested pin_verified"
 
-#: Actions by type of resource. Together they are the code of an event, such as `card.blocked`.
+#: Actions by type of resource. Together they are an event code, such as `card.blocked`.
 _ACTIONS: Final[Mapping[str, str]] = {
     "access": "denied",
     "account_rule": "updated",

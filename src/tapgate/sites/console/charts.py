@@ -1,4 +1,4 @@
-"""Layout of bar charts: heights of bars, labels and grid lines. The template draws them."""
+"""Bar chart layout: bar heights, labels and grid lines. The template draws them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-#: Height of the plot in CSS pixels, as in `charts.css`. All charts have the same baseline.
+#: Plot height in CSS pixels, as in `charts.css`. All charts have the same baseline.
 HEIGHT: Final = 180
 _TOP_MARGIN: Final = 6
 _BASELINE: Final = HEIGHT - 1
@@ -20,7 +20,7 @@ Translate = Callable[[str], str]
 
 
 class BarSegment(NamedTuple):
-    """Segment of a stacked bar. `kind` is the series, which determines the fill."""
+    """Segment in a stacked bar. `kind` is the series, which determines the fill."""
 
     kind: str
     y: Decimal
@@ -28,7 +28,7 @@ class BarSegment(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """Bar of a bucket. On phones, minor labels are hidden."""
+    """Bar for a bucket. On phones, minor labels are hidden."""
 
     segments: list[BarSegment]
     label: str

@@ -1,4 +1,4 @@
-"""Assembly of the console from all its pages and actions."""
+"""Assembles the console from all its pages and actions."""
 
 from functools import cache
 from itertools import chain
@@ -94,7 +94,7 @@ ACTIONS: Final[tuple[Action, ...]] = tuple(
 
 @cache
 def build_console() -> PageSite:
-    """Return the console, which has no state of its own."""
+    """Return the console, which is stateless."""
     templates = {language: build_environment(_PACKAGE, language=language) for language in Language}
     for language, environment in templates.items():
         translator = get_translator(language)

@@ -1,4 +1,4 @@
-"""Names of browsers and operating systems in `User-Agent` headers."""
+"""Browser and operating system names in `User-Agent` headers."""
 
 from typing import Final
 
@@ -30,7 +30,7 @@ _MAX_LENGTH: Final = 40
 
 
 def describe_device(user_agent: str | None, translator: Translator) -> str:
-    """Return, for example, `Chrome on Linux`; the start of the header if it is not of a browser."""
+    """Return, for example, `Chrome on Linux`, or the header's start if it names no browser."""
     text = (user_agent or "").strip()
     if not text:
         return translator.translate("Unknown")

@@ -1,4 +1,4 @@
-"""Errors of form fields, in the words of the form instead of the API's names."""
+"""Form field errors, with the form's labels instead of the API's names."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,8 +13,8 @@ _SELECTED_KINDS: Final = ("choice", "whole_choice", "duration", "picker", "many"
 
 
 def describe_field_error(field: Field, message: str, translator: Translator) -> str:
-    """Return the error of a field as a sentence, such as `Select at least one scope`."""
-    if message[:1].isupper():  # a sentence of the console itself
+    """Return a field's error as a sentence, such as `Select at least one scope`."""
+    if message[:1].isupper():  # a sentence from the console itself
         return message
     sentences = _describe_missing_value(field, message)
     if sentences is None:
@@ -45,7 +45,7 @@ def describe_value_error(label: str, message: str, translator: Translator) -> st
 
 
 def describe_error(error: ApiError, fields: Iterable[Field], translator: Translator) -> str:
-    """Return the message of an error, with the labels of the form for the API's names."""
+    """Return an error's message, with the form's labels for the API's names."""
     message = error.message or error.error
     if translator.is_source:
         return use_console_terms(_replace_field_names(message, fields))
@@ -57,7 +57,7 @@ def describe_error(error: ApiError, fields: Iterable[Field], translator: Transla
 
 
 def _replace_field_names(message: str, fields: Iterable[Field]) -> str:
-    """Replace the API's names of fields in a message by the labels of the form."""
+    """Replace the API's field names in a message with the form's labels."""
     labels: Mapping[str, str] = {field.name: field.label for field in fields}
     if not labels:
         return message

@@ -12,7 +12,7 @@ FieldKind = Literal[
 
 
 class Field(NamedTuple):
-    """Form field for a field of the request body. A choice is a value or a (value, label) pair.
+    """Form field for a request body field. A choice is a value or a (value, label) pair.
 
     A duration is a choice of seconds, to which the form adds a different current value.
     """
@@ -26,7 +26,7 @@ class Field(NamedTuple):
     value: Any = None  # the initial value
     resets: bool = False  # when left empty, an empty string is sent to reset the value
     picks: str = ""  # kinds of records that a picker finds, separated by commas
-    record_field: str = ""  # the field of the record with the current value, if not `name`
+    record_field: str = ""  # the record field with the current value, if not `name`
 
     def translate(self, translator: Translator) -> "Field":
         return self._replace(

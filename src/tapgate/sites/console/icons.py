@@ -1,9 +1,9 @@
-"""Icons of actions. The symbols are in `assets/icons.svg`."""
+"""Action icons. The symbols are in `assets/icons.svg`."""
 
 from collections.abc import Mapping
 from typing import Final
 
-#: Verbs of actions by icon. The verb is the last part of an action's name.
+#: Action verbs by icon. The verb is the last part of an action's name.
 _VERBS: Final[Mapping[str, str]] = {
     "plus": "create register register_sub add new_amount new_total new_count new_wrong_pins",
     "upload": "document",
@@ -39,6 +39,6 @@ _DANGER_ICON: Final = "ban"
 
 
 def get_action_icon(name: str, is_dangerous: bool) -> str | None:
-    """Return the icon of an action, such as `subscriber.block`, or None if it has none."""
+    """Return an action's icon, such as `subscriber.block`, or None if it has none."""
     default = _DANGER_ICON if is_dangerous else None
     return _ICONS.get(name.rpartition(".")[2], default)

@@ -99,7 +99,7 @@ _DECLINE_REASONS: Final[Mapping[str, str]] = {
     Code.MAX_BALANCE_EXCEEDED: "Over the recipient's maximum balance",
 }
 
-#: Labels of the chat's commands.
+#: Chat command labels.
 CHAT_COMMAND_LABELS: Final[Mapping[str, str]] = {
     "menu": "Menu",
     "help": "Help",
@@ -127,7 +127,7 @@ CHAT_COMMAND_LABELS: Final[Mapping[str, str]] = {
     "register": "Register",
 }
 
-#: Labels of resources, by the prefix of their IDs or the name of the path parameter.
+#: Resource labels, by ID prefix or path parameter name.
 _RESOURCE_LABELS: Final[Mapping[str, str]] = {
     ids.SUBSCRIBER: "Customer",
     ids.AGENT: "Agent",
@@ -172,7 +172,7 @@ def use_console_terms(message: str) -> str:
 
 
 def get_state_label(value: str | None, noun: str = "") -> str:
-    """Return the label of a status. `noun` is the type of its record, such as `transaction`."""
+    """Return a status label. `noun` is the type of its record, such as `transaction`."""
     if noun == "transaction" and value is not None:
         return get_transaction_status_label(value)
     return humanize(value)

@@ -67,9 +67,9 @@ class PageRequest:
         self.form = FormData(b"")
         #: Waiting items by work queue, for the navigation; only queues that the admin may see.
         self.work_queues: dict[str, Any] = {}
-        #: Suspension of the approval rules, or None.
+        #: Approval rule suspension, or None.
         self.approval_suspension: dict[str, Any] | None = None
-        #: Records that the filters of a list select by ID, by the name of the filter.
+        #: Records that a list's filters select by ID, by filter name.
         self.picked_records: dict[str, Any] = {}
         #: Why the factor that the form contains was not accepted, or None.
         self.step_up_problem: str | None = None
@@ -114,7 +114,7 @@ class PageRequest:
             self.form = FormData(body)
 
     async def load_navigation(self) -> None:
-        """Load what every page shows: waiting items, and a suspension of approvals."""
+        """Load what every page shows: waiting items, and any approval suspension."""
         if not self.is_partial:
             # After an action, which leaves a message, the numbers must include its effect.
             query = {} if session.get_flash(self.context) is None else {"fresh": "true"}
@@ -124,13 +124,13 @@ class PageRequest:
             self.approval_suspension = rules and rules["suspended"]
 
     async def load_preferences(self) -> None:
-        """Load how the admin sees the console. A fragment has the language of its page."""
+        """Load how the admin sees the console. A fragment has its page's language."""
         if not self.is_partial and self.context.caller is not None:
             preferences = await self.get_if_allowed("/api/v1/admin/me/preferences")
             self.preferences = preferences or self.preferences
 
     async def load_branding(self) -> None:
-        """Load the name, logo and color of the platform. Fragments do not show them."""
+        """Load the platform's name, logo and color. Fragments do not show them."""
         if not self.is_partial:
             self.branding = await self.get("/api/v1/admin/branding")
 
@@ -151,7 +151,7 @@ class PageRequest:
         return await self._request(method, build_path(path, path_params), body=encoded)
 
     async def forward_body(self, method: str, path: str) -> Any:
-        """Send the body of this request to the API unchanged."""
+        """Send this request's body to the API unchanged."""
         return await self._request(method, path, body=self.context.body)
 
     async def _request(self, method: str, path: str, query: bytes = b"", body: bytes = b"") -> Any:
@@ -289,13 +289,13 @@ class PageRequest:
         return reply
 
     def build_next_page_path(self, cursor: str) -> str:
-        """Return the path of a list's next page, with the current filters."""
+        """Return the path to a list's next page, with the current filters."""
         query = [pair for pair in parse_qsl(self.context.query.decode()) if pair[0] != "cursor"]
         return f"{self.context.path}?{urlencode([*query, ('cursor', cursor)])}"
 
     @property
     def previous_path(self) -> str:
-        """Path of the page that requested the fragment; the home page if it is unknown."""
+        """Path to the page that requested the fragment; the home page if it is unknown."""
         return get_local_path(self.context.get_header(b"hx-current-url") or "")
 
     def redirect_to_sign_in(self) -> Reply[bytes]:
@@ -315,7 +315,7 @@ class PageRequest:
         return self.redirect(address, cookie=session.clear_session(self.context))
 
     def render_json(self, value: Any) -> Reply[bytes]:
-        """Return JSON for a script of a page."""
+        """Return JSON for a page's script."""
         return Reply(msgspec.json.encode(value), headers=SECURITY_HEADERS)
 
 
@@ -327,7 +327,7 @@ def _get_default_branding(request: RequestContext) -> dict[str, Any]:
 
 
 def get_local_path(address: str) -> str:
-    """Return the path and query of a URL, or the home page if they could lead to another site."""
+    """Return a URL's path and query, or the home page if they could lead to another site."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -340,7 +340,7 @@ def get_local_path(address: str) -> str:
 def build_path(template: str, names: Mapping[str, str]) -> str:
     """Fill in a path template such as `/api/v1/agents/{id}`.
 
-    Values are percent-encoded, so they cannot change the structure of the path.
+    Values are percent-encoded, so they cannot change the path's structure.
     """
     path = template
     for name, value in names.items():

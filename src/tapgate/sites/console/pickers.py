@@ -43,7 +43,7 @@ async def find_records(request: PageRequest, text: str, **query: str | int) -> l
 
 
 def _describe(request: PageRequest, part: str) -> str:
-    """Return the label of a part of a title or subtitle, which may be a value of the API."""
+    """Return the label for a part of a title or subtitle, which may be an API value."""
     if part == RESTRICTED_SUBSCRIBER:
         return request.translate("Restricted customer")
     value = _VALUES.get(part)
@@ -51,7 +51,7 @@ def _describe(request: PageRequest, part: str) -> str:
 
 
 def get_chosen_name(name: str) -> str:
-    """Return the name of the hidden field with the ID of the record that was chosen."""
+    """Return the name of the hidden field with the chosen record's ID."""
     return f"{name}.id"
 
 
@@ -67,7 +67,7 @@ async def resolve(
     *,
     allows_text: bool = False,
 ) -> tuple[str | None, str | None]:
-    """Return the ID of the record that the input names, or else an error message.
+    """Return the ID for the record that the input names, or else an error message.
 
     With `allows_text`, an input that matches no record is returned unchanged.
     """

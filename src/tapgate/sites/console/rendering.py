@@ -1,4 +1,4 @@
-"""Template environment and filters of the console.
+"""The console's template environment and filters.
 
 User input is always escaped. Templates contain no inline scripts.
 """
@@ -34,7 +34,7 @@ from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.schemas.search import SearchType
 
-#: ID prefix -> (path of the page, endpoint that the page reads)
+#: ID prefix -> (page path, endpoint that the page reads)
 _PAGES_BY_PREFIX: Final = {
     ids.SUBSCRIBER: ("/console/subscribers/", "GET /api/v1/subscribers/{id}"),
     ids.AGENT: ("/console/agents/", "GET /api/v1/agents/{id}"),
@@ -217,13 +217,13 @@ def end_sentence(text: str) -> str:
 
 
 def get_page_path(public_id: str | None, can_access: Callable[[str], bool]) -> str | None:
-    """Return the path of the page for an ID; None if there is none or the viewer has no access."""
+    """Return the page path for an ID; None if there is no page or the viewer has no access."""
     page = None if public_id is None else _PAGES_BY_PREFIX.get(public_id[:4])
     return page[0] + str(escape(public_id)) if page is not None and can_access(page[1]) else None
 
 
 def get_result_path(type: str, public_id: str) -> str | None:
-    """Return the path of the page for a search result; None if there is none."""
+    """Return the page path for a search result; None if there is no page."""
     if type == SearchType.CARD:
         return f"/console/cards/{quote(public_id, safe='')}"
     if type == SearchType.ADMIN:

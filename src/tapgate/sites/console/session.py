@@ -80,7 +80,7 @@ def set_sso_login(request: RequestContext, login_token: str, destination: str) -
 
 
 def get_sso_login(request: RequestContext) -> tuple[str, str]:
-    """Return the token and the destination of a sign-in, empty if this browser started none."""
+    """Return a sign-in's token and destination, empty if this browser started none."""
     token, _, destination = (_get_cookie(request, _SSO_COOKIES) or "").partition(".")
     return token, _decode(destination) or ""
 
@@ -115,7 +115,7 @@ def _build_cookie(
 
 
 def get_csrf_token(request: RequestContext, principal: Principal) -> str:
-    """Return the CSRF token of a session; it is the same on all pages of that session."""
+    """Return a session's CSRF token; it is the same on all pages in that session."""
     return request.services.vault.keyed_hash(_CSRF_PURPOSE, _get_session_bytes(principal)).hex()
 
 

@@ -43,7 +43,7 @@ class _PageRoute(NamedTuple):
 class Pages:
     """Routes of one resource's pages.
 
-    A handler takes the page request, then the parameters of its path in order.
+    A handler takes the page request, then its path parameters in order.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Pages:
 
 
 class PageSite:
-    """Site of pages and assets; implements `tapgate.http.api.app.Site`."""
+    """Site with pages and assets; implements `tapgate.http.api.app.Site`."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from tapgate_client.errors import ApiError, Code
 _STEP_UP_PATH: Final = "/api/v1/admin/me/step-up"
 _CODE_FIELD: Final = "step_up_code"
 _PASSKEY_FIELD: Final = "step_up_passkey"
-#: Element of a form into which the prompt is inserted.
+#: Form element into which the prompt is inserted.
 _SLOT: Final = "find [data-step-up]"
 
 
@@ -59,7 +59,7 @@ def render_prompt(request: PageRequest, error: ApiError) -> Reply[bytes]:
         code_field=_CODE_FIELD,
         passkey_field=_PASSKEY_FIELD,
     )
-    # Overrides the target, the swap and the selection of the form.
+    # Overrides the form's target, swap and selection.
     swap = {"HX-Retarget": _SLOT, "HX-Reswap": "innerHTML", "HX-Reselect": ".step-up"}
     reply.headers = {**reply.headers, **swap}
     return reply

@@ -10,7 +10,7 @@ _GROUPED: Final = re.compile(r"\d{1,3}(,\d{3})+(\.\d*)?")
 
 
 def clean_amount(text: str | None) -> str | None:
-    """Remove the separators of thousands: `1,000.00` and `1 000.00` become `1000.00`.
+    """Remove thousands separators: `1,000.00` and `1 000.00` become `1000.00`.
 
     A comma elsewhere may be a decimal separator, so it is kept and the API rejects it.
     """

@@ -1,1 +1,1 @@
-"""The guide at `/guide`: the documents of docs/, rendered as pages with navigation and search."""
+"""The guide at `/guide`: the documents in docs/, rendered as pages with navigation and search."""

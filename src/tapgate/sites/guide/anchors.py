@@ -1,10 +1,10 @@
-"""Anchors of headings, as GitHub generates them."""
+"""Heading anchors, as GitHub generates them."""
 
 import re
 
 
 class AnchorRegistry:
-    """Anchors of the headings of one page."""
+    """Heading anchors on one page."""
 
     def __init__(self, *headings: str) -> None:
         self._slug_counts: dict[str, int] = {}
@@ -12,7 +12,7 @@ class AnchorRegistry:
             self.add(heading)
 
     def add(self, heading: str) -> str:
-        """Return the anchor of a heading. Call it once per heading, in page order."""
+        """Return a heading's anchor. Call it once per heading, in page order."""
         slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
         count = self._slug_counts.get(slug, 0)
         self._slug_counts[slug] = count + 1

@@ -1,4 +1,4 @@
-"""Contents of the guide: its documents, and their order in the navigation."""
+"""Guide contents: its documents, and their order in the navigation."""
 
 import posixpath
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ FILE_TYPES: Final = {
     ".json": "application/json",
 }
 
-#: Sections of the navigation. `folder/*` stands for the other documents of a folder.
+#: Navigation sections. `folder/*` means the other documents in a folder.
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Get started": ("", "quick-start", "console", "simulators", "glossary"),
     "Guides": (
@@ -71,7 +71,7 @@ class Document(NamedTuple):
     slug: str  # path below `/guide/`, empty for the start page
     title: str
     section: str
-    #: Path of the source, as links in other documents name it: relative to docs/.
+    #: Source path, as links in other documents name it: relative to docs/.
     source: PurePosixPath
     file: Traversable
 
@@ -80,7 +80,7 @@ class Document(NamedTuple):
         return f"/guide/{self.slug}" if self.slug else "/guide"
 
     def join(self, target: str) -> PurePosixPath:
-        """Return the path of a linked file, relative to docs/."""
+        """Return a linked file's path, relative to docs/."""
         return PurePosixPath(posixpath.normpath(self.source.parent / target))
 
     def read(self) -> str:

@@ -30,7 +30,7 @@ _LEXERS: Final = {
     "yaml": "yaml",
 }
 
-#: Returns the URL of a link, or None to show its text only.
+#: Returns a link's URL, or None to show its text only.
 ResolveLink = Callable[[str], str | None]
 
 
@@ -154,7 +154,7 @@ def _highlight(text: str, language: str) -> str:
 
 
 def get_plain_text(inline: Token) -> str:
-    """Return the text of an inline token without its markup."""
+    """Return an inline token's text without its markup."""
     parts = (item.content for item in inline.children or () if item.type in ("text", "code_inline"))
     return "".join(parts)
 

@@ -18,7 +18,7 @@ _MAX_RESULTS: Final = 20
 _MAX_RESULTS_PER_DOCUMENT: Final = 3
 _EXCERPT_LENGTH: Final = 160
 
-#: Sections of the navigation that come before or after others with the same words.
+#: Navigation sections that come before or after others with the same words.
 _SECTION_WEIGHTS: Final = {
     "Guides": 1.5,
     "Handbooks": 1.3,
@@ -42,7 +42,7 @@ class SearchResult(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Text between two headings of a document."""
+    """Text between two headings in a document."""
 
     document: Document
     heading: str
@@ -58,13 +58,13 @@ class _Part(NamedTuple):
 
 
 class SearchIndex:
-    """Index of documents. It is built once, and its size is that of the documents."""
+    """Document index. It is built once, and is as large as the documents."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self._parts = [part for document in documents for part in _split(document)]
 
     def search(self, query: str) -> list[SearchResult]:
-        """Return the sections that contain all words of a query, best matches first."""
+        """Return the sections that contain all query words, best matches first."""
         words = _SPACES.split(query[:MAX_QUERY_LENGTH].strip().lower())[:_MAX_WORDS]
         if words == [""]:
             return []

@@ -1,4 +1,4 @@
-"""Site of the guide. Pages are public, and rendered on first use."""
+"""Guide site. Pages are public, and rendered on first use."""
 
 import difflib
 from collections.abc import Mapping
@@ -105,7 +105,7 @@ class GuideSite:
         )
 
     def _build_reply(self, path: str) -> Reply[bytes]:
-        """Return the page or file of a path, and cache it. Other paths are not cached."""
+        """Return the page or file at a path, and cache it. Other paths are not cached."""
         if path in self._contents.by_slug:
             reply = self._render_document(self._contents.by_slug[path])
         elif path in self._contents.files:
@@ -137,7 +137,7 @@ class GuideSite:
         )
 
     def _resolve(self, document: Document, link: str) -> str | None:
-        """Return the URL of a link in a document, or None for files outside the guide."""
+        """Return the URL for a link in a document, or None for files outside the guide."""
         parts = urlsplit(link)
         if parts.scheme or parts.netloc or not parts.path or parts.path.startswith("/"):
             return link

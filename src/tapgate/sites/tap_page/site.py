@@ -164,7 +164,7 @@ def _translate(language: str, key: str, **values: Any) -> str:
 
 
 async def _check(request: RequestContext, proof: CardProof) -> str:
-    """Return the state of a tap, without a lock: only a payment decides whether it is used."""
+    """Return a tap's state, without a lock: only a payment decides whether it is used."""
     services = request.services
     result = await services.proof_verifier.verify(proof)
     if result.card_serial is None:

@@ -1,4 +1,4 @@
-"""Texts of the page in the languages of the messenger."""
+"""Page texts in the messenger's languages."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -61,7 +61,7 @@ TEXTS: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def choose_language(accepted: str | None) -> str:
-    """Return the first language of an Accept-Language header that has texts."""
+    """Return the first language in an Accept-Language header that has texts."""
     for choice in (accepted or "").split(","):
         language = choice.strip()[:2].lower()
         if language in TEXTS:

@@ -1,4 +1,4 @@
-"""Actions on the signing keys of a merchant or a partner."""
+"""Actions on a merchant's or partner's signing keys."""
 
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.form_fields import Field

@@ -43,7 +43,7 @@ def add_list_page(
 
 
 def add_totals_page(pages: Pages, path: str, source: str, filters: tuple[str, ...]) -> None:
-    """Add the totals of a list of balances, which its page loads after the list."""
+    """Add balance list totals, which the page loads after the list."""
 
     @pages.get(f"{path}/totals")
     async def show_totals(request: PageRequest) -> Reply[bytes]:
@@ -99,7 +99,7 @@ async def get_filtered_list(
 
 
 def pick_filters(request: PageRequest, *names: str) -> dict[str, str]:
-    """Return the filters of a list. A phone number may be in local form."""
+    """Return a list's filters. A phone number may be in local form."""
     filters = request.query.pick(*names)
     if "search" in filters:
         country = request.context.services.settings.country
@@ -115,7 +115,7 @@ async def _resolve_pickers(
     *,
     allows_text: bool,
 ) -> list[str]:
-    """Replace the texts of pickers by IDs, and return the problems of those that are dropped."""
+    """Replace picker texts with IDs, and return the problems for dropped filters."""
     problems = []
     for name in picks.keys() & filters.keys():
         chosen = request.query.get(pickers.get_chosen_name(name))

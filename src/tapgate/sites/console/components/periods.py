@@ -1,4 +1,4 @@
-"""Periods of lists: presets and their dates."""
+"""List periods: presets and their dates."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from tapgate.sites.console.page_request import PageRequest
 from tapgate_client.clock import format_rfc3339, get_platform_day
 
-#: The first three are the periods of the overview.
+#: The first three are the overview periods.
 PRESETS: Final = {
     "day": "Last 24 hours",
     "week": "Last 7 days",
@@ -27,7 +27,7 @@ def resolve_period(request: PageRequest, default: str | None = None) -> dict[str
 
 def resolve_preset(preset: str | None, now: datetime, zone: ZoneInfo) -> dict[str, str]:
     if preset == "day":
-        # The 24 buckets of the overview: this hour and the 23 hours before.
+        # The 24 overview buckets: this hour and the 23 hours before.
         hour = now.astimezone(zone).replace(minute=0, second=0, microsecond=0).astimezone(UTC)
         return {"from": format_rfc3339(hour - timedelta(hours=23))}
     today = get_platform_day(now, zone)

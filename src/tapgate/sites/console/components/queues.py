@@ -14,7 +14,7 @@ _CANDIDATES: Final = 2
 async def find_next(
     request: PageRequest, path: str, query: Mapping[str, str | int], id_field: str = "id"
 ) -> str | None:
-    """Return the ID of the next item of a queue, or None if no other item waits.
+    """Return the ID of the next item in a queue, or None if no other item waits.
 
     Items that are assigned to the admin come first, then unassigned items. `after` in the query of
     the page is the item to skip.

@@ -1,4 +1,4 @@
-"""Records related to the subject of a detail page."""
+"""Records related to a detail page's subject."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -16,14 +16,14 @@ async def gather_by_name(**parts: Awaitable[Any]) -> dict[str, Any]:
 
 
 def get_history(request: PageRequest, user_id: str, limit: int = RECENT_LIMIT) -> Awaitable[Any]:
-    """Return the newest transactions of an account holder."""
+    """Return an account holder's newest transactions."""
     return request.get("/api/v1/transactions", {"user_id": user_id, "limit": limit})
 
 
 def get_audit(
     request: PageRequest, resource_id: str, limit: int = RECENT_LIMIT, **filters: str
 ) -> Awaitable[Any]:
-    """Return the newest audit entries of a resource, or None if the role has no access."""
+    """Return a resource's newest audit entries, or None if the role has no access."""
     query: dict[str, str | int] = {**filters, "resource_id": resource_id, "limit": limit}
     return request.get_if_allowed("/api/v1/audit/logs", query)
 
@@ -34,7 +34,7 @@ def get_alerts(request: PageRequest, **filters: str | int) -> Awaitable[Any]:
 
 
 async def get_rules(request: PageRequest) -> dict[str, Any]:
-    """Return the compliance rules by ID, for the names of alerts; none without access."""
+    """Return the compliance rules by ID, for alert names; none without access."""
     rules = await request.get_if_allowed("/api/v1/compliance/rules", {"limit": MAX_RULES})
     return {} if rules is None else {rule["id"]: rule for rule in rules["data"]}
 

@@ -1,4 +1,4 @@
-"""Actions that change the state of a record, such as suspending an agent."""
+"""Actions that change a record's state, such as suspending an agent."""
 
 from typing import Final
 

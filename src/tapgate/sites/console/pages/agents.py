@@ -164,7 +164,7 @@ class AgentTree(NamedTuple):
 
     @property
     def float_balance(self) -> str:
-        """Total float of the agent and the loaded sub-agents."""
+        """The agent's and the loaded sub-agents' total float."""
         agents = (self.agent, *self.sub_agents)
         return str(sum(Decimal(agent["float_balance"]) for agent in agents))
 
@@ -199,7 +199,7 @@ async def _load_tree(request: PageRequest, agent: dict[str, Any]) -> AgentTree:
 
 @pages.get("/console/agents/liquidity")
 async def show_liquidity(request: PageRequest) -> Reply[bytes]:
-    """Render the float of agents, those who run out first at the top."""
+    """Render agent floats, with the agents who run out first at the top."""
     filters: dict[str, str | int] = {
         "limit": _MAX_LIQUIDITY_ROWS,
         **request.query.pick("parent_agent_id"),

@@ -114,7 +114,7 @@ async def list_approvals(request: PageRequest) -> Reply[bytes]:
 
 
 def get_filters(request: PageRequest) -> dict[str, str]:
-    """Return the API's filters for the query of the list page."""
+    """Return the API's filters for the list page's query."""
     filters = {
         "status": ApprovalStatus.PENDING.value,
         **request.query.pick("status", "operation", "resource_id"),
@@ -197,7 +197,7 @@ def _to_list(value: Any) -> list[Any]:
 
 
 def _list_result(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the name and the text of each value of a result, also of records in it."""
+    """Return the name and text for each value in a result, including its nested records."""
     rows: list[tuple[str, str]] = []
     for name, value in result.items():
         if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Audit log and verification of its hash chain."""
+"""Audit log and hash chain verification."""
 
 import asyncio
 from operator import itemgetter

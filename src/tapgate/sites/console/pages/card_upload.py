@@ -75,7 +75,7 @@ def _format_error(request: PageRequest, error: ApiError) -> str:
 
 
 def _translate_row_error(request: PageRequest, message: str) -> str:
-    """Translate the errors of a row, each of which begins with the name of a column."""
+    """Translate a row's errors, each of which begins with a column name."""
     return "; ".join(_translate_problem(request, problem) for problem in message.split("; "))
 
 

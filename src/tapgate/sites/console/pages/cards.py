@@ -159,14 +159,14 @@ async def show_taps(request: PageRequest, serial: str) -> Reply[bytes]:
 
 
 async def _load_taps(request: PageRequest, card: dict[str, Any]) -> Any:
-    """Return the taps of a card that signs them; None if it does not, or without access."""
+    """Return a signing card's taps; None if the card does not sign, or without access."""
     if card["authenticity"] != CardAuthenticity.SUN:
         return None
     return await request.get_if_allowed(_TAPS_PATH, serial=card["serial"])
 
 
 async def _load_clone_alert(request: PageRequest, card: dict[str, Any]) -> Any:
-    """Return the unresolved alert about a clone of a card, or None."""
+    """Return a card's unresolved clone alert, or None."""
     if card["authenticity"] != CardAuthenticity.SUN:
         return None
     alerts = await get_alerts(request, card_serial=card["serial"], limit=1)

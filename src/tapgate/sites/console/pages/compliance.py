@@ -29,7 +29,7 @@ _QUEUE_PATH: Final = "/console/compliance"
 _NEXT_PATH: Final = f"{_QUEUE_PATH}/next"
 _NEXT_HELD_PATH: Final = f"{_NEXT_PATH}?status=held"
 
-#: The tab of held payments is a filter of its own.
+#: The held-payments tab is a separate filter.
 _HELD: Final = "held"
 TABS: Final = {
     "open": "Open",
@@ -125,7 +125,7 @@ async def list_alerts(request: PageRequest) -> Reply[bytes]:
 
 @pages.get(_NEXT_PATH)
 async def show_next(request: PageRequest) -> Reply[bytes]:
-    """Redirect to the next alert of the tab, oldest first, or to the queue if there is none."""
+    """Redirect to the tab's next alert, oldest first, or to the queue if there is none."""
     filters = get_filters(request)
     is_held = "held" in filters
     if not is_held:
@@ -136,7 +136,7 @@ async def show_next(request: PageRequest) -> Reply[bytes]:
 
 
 def get_filters(request: PageRequest) -> dict[str, str]:
-    """Return the API's filters for the query of the list page, whose tab is in `status`."""
+    """Return the API's filters for the list page's query, whose tab is in `status`."""
     filters = {
         "status": "open",
         **request.query.pick("status", "severity", "subscriber_id", "assignee"),

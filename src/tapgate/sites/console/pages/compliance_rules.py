@@ -37,7 +37,7 @@ _PIN_ACTION_TEXTS: Final = {
 
 
 class _SubjectTexts(NamedTuple):
-    """Descriptions of the rules about a subject: one amount, a total, and a count."""
+    """Rule descriptions for a subject: one amount, a total, and a count."""
 
     amount: str
     total: str
@@ -133,7 +133,7 @@ _COUNT: Final = Field(
 
 
 class _RuleForm(NamedTuple):
-    """Form of a rule type: suffix of the names of its actions, noun and type-specific fields."""
+    """Form for a rule type: action name suffix, noun and type-specific fields."""
 
     suffix: str
     noun: str

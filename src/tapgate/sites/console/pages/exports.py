@@ -1,4 +1,4 @@
-"""CSV export of lists. A script on the page requests one part after another and shows progress."""
+"""CSV list exports. A script on the page requests one part after another and shows progress."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
@@ -31,14 +31,14 @@ pages = Pages()
 _PREFIX: Final = "/console/"
 _PAGE_SIZE: Final = 100
 _PAGES_PER_PART: Final = 10
-#: Fields that are not exported: conversations with customers, and results of requests.
+#: Fields that are not exported: conversations with customers, and request results.
 _EXCLUDED_FIELDS: Final = frozenset({"messages", "result", "masked"})
 
 GetFilters = Callable[[PageRequest], dict[str, str]]
 
 
 class ListExport(NamedTuple):
-    """Export of a list. `source` is the API's path, and `record` the type of its records."""
+    """List export. `source` is the API's path, and `record` the type of its records."""
 
     source: str
     record: type[msgspec.Struct]
@@ -53,7 +53,7 @@ def _pick(*names: str) -> GetFilters:
     return lambda request: pick_filters(request, *names)
 
 
-#: Exports by the path of the list's page.
+#: Exports by list page path.
 EXPORTS: Final[Mapping[str, ListExport]] = {
     "/console/subscribers": ListExport(
         "/api/v1/subscribers",
@@ -97,7 +97,7 @@ EXPORTS: Final[Mapping[str, ListExport]] = {
 
 @pages.get("/console/export/{name}")
 async def export_list(request: PageRequest, name: str) -> Reply[bytes]:
-    """Return up to 1,000 rows of a list as CSV, and the cursor of the next part in a header."""
+    """Return up to 1,000 list rows as CSV, and the next part's cursor in a header."""
     export = EXPORTS.get(_PREFIX + name)
     if export is None:
         raise ApiError(Code.NOT_FOUND)

@@ -1,4 +1,4 @@
-"""Keysets of cards that sign their taps: list, create, rotate and retire."""
+"""Keysets for cards that sign their taps: list, create, rotate and retire."""
 
 from functools import partial
 from typing import Final

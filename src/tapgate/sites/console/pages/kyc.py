@@ -1,4 +1,4 @@
-"""KYC review: the queue of customers waiting for a decision, and the review of one customer."""
+"""KYC review: the queue of customers who wait for a decision, and one customer's review."""
 
 from typing import Any, Final
 

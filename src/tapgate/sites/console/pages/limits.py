@@ -155,7 +155,7 @@ def _build_context(
 ) -> dict[str, Any]:
     """Return what the template shows: tiers with an upper bound, and the rate above them."""
     label = request.translator.translate_label(humanize(transaction_type))
-    # A refund of a payment returns the fee to the receiver.
+    # A payment refund returns the fee to the receiver.
     is_payment = transaction_type in chart.PAYMENT_TYPES
     return {
         "action": msgspec.structs.replace(

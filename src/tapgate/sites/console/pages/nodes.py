@@ -1,4 +1,4 @@
-"""Nodes of the platform and replication of its database."""
+"""Platform nodes and database replication."""
 
 from typing import Final
 

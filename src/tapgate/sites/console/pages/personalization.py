@@ -1,4 +1,4 @@
-"""Personalization sheet of a card: the keys and settings that an encoder writes to its chip."""
+"""Card personalization sheet: the keys and settings that an encoder writes to its chip."""
 
 from typing import Any, Final
 
@@ -20,9 +20,9 @@ _ITEM_PATH: Final = "/api/v1/cards/{serial}"
 _PERSONALIZE_PATH: Final = f"{_ITEM_PATH}/personalize"
 _MAX_KEYSETS: Final = 100
 
-#: Data of the command ChangeFileSettings for the NDEF file, before the offsets: SDM in plain
-#: communication mode, reading for everyone and writing with key 0, UID and counter in ASCII, and
-#: the keys of SDM (counter 1, meta read 2, file read 1).
+#: ChangeFileSettings command data for the NDEF file, before the offsets: SDM in plain communication
+#: mode, reading for everyone and writing with key 0, UID and counter in ASCII, and the keys of SDM
+#: (counter 1, meta read 2, file read 1).
 _FILE_SETTINGS: Final = bytes.fromhex("4000E0C1F121")
 _OFFSET_BYTES: Final = 3
 
@@ -66,7 +66,7 @@ async def show_personalization(request: PageRequest, serial: str) -> Reply[bytes
 
 @pages.post("/console/cards/{serial}/personalize")
 async def issue_keys(request: PageRequest, serial: str) -> Reply[bytes]:
-    """Issue the keys of a card. Only this response contains them."""
+    """Issue a card's keys. Only this response contains them."""
     keyset_id = request.form.get("keyset_id") or ""
     try:
         issued = await request.send(
@@ -87,7 +87,7 @@ async def issue_keys(request: PageRequest, serial: str) -> Reply[bytes]:
 
 
 def _build_file_settings(offsets: dict[str, Any]) -> str:
-    """Return the data of ChangeFileSettings for the NDEF file, in hex."""
+    """Return the ChangeFileSettings data for the NDEF file, in hex."""
     names = ("picc_data_offset", "mac_input_offset", "mac_offset")
     encoded = (offsets[name].to_bytes(_OFFSET_BYTES, "little") for name in names)
     return b"".join((_FILE_SETTINGS, *encoded)).hex().upper()

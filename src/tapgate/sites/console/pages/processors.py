@@ -129,7 +129,7 @@ for _name, _source in (("terminals", _TERMINALS_PATH), ("keys", _KEYS_PATH)):
 
 @pages.get("/console/processors/{id}/summary")
 async def show_summary(request: PageRequest, id: str) -> Reply[bytes]:
-    """Render the sales of a period, which the page of a merchant loads after its other parts."""
+    """Render a period's sales, which a merchant page loads after its other parts."""
     period = request.query.get("period") or _DEFAULT_PERIOD
     filters = resolve_period(request, _DEFAULT_PERIOD)
     summary = await request.get(f"{_ITEM_PATH}/summary", filters, id=id)

@@ -1,4 +1,4 @@
-"""Search over all kinds of records: suggestions of the search box and of pickers, and results."""
+"""Search over all record kinds: suggestions for the search box and pickers, and results."""
 
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ async def show_results(request: PageRequest) -> Reply[bytes]:
 
 @pages.get("/console/search/pick")
 async def list_choices(request: PageRequest) -> Reply[bytes]:
-    """Render the suggestions of a picker, whose text is in the parameter named by `field`."""
+    """Render a picker's suggestions, whose text is in the parameter named by `field`."""
     field, types = request.query.get("field") or "", request.query.get("types") or ""
     text = request.query.get(field)
     found = (

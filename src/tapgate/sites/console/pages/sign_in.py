@@ -28,7 +28,7 @@ _PENDING_CONTEXT: Final = b"console sign-in"
 
 
 class Credentials(msgspec.Struct, frozen=True):
-    """Email and password of a sign-in that still needs a code."""
+    """Email and password for a sign-in that still needs a code."""
 
     email: str
     password: str

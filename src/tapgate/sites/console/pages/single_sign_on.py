@@ -29,7 +29,7 @@ pages = Pages()
 _CALLBACK_PATH: Final = "/console/sso/callback"
 _VERIFY_PATH: Final = "/console/sso/verify"
 _STEP_UP_PATH: Final = "/api/v1/admin/me/step-up/oidc"
-#: Destination of a verification, in the place of a page. It is no path, so no link can contain it.
+#: Verification destination, instead of a page. It is no path, so no link can contain it.
 _VERIFICATION: Final = "verify"
 #: Parameters that the provider adds to the callback, and the form repeats.
 _LOGIN_FIELDS: Final = ("code", "state", "iss")
@@ -40,7 +40,7 @@ async def start(request: PageRequest) -> Reply[bytes]:
     """Redirect to the provider. A link leads here, because a form may not leave this site."""
     destination = get_local_path(request.query.get("to") or HOME_PATH)
     if request.context.get_header(b"sec-fetch-site") in ("cross-site", "same-site"):
-        # Another site must not start a session without an action of the admin.
+        # Another site must not start a session without an action by the admin.
         return request.redirect(f"{SIGN_IN_PATH}?{urlencode({'to': destination})}")
     try:
         login = await request.send("POST", "/api/v1/admin/login/oidc/start")
@@ -52,9 +52,9 @@ async def start(request: PageRequest) -> Reply[bytes]:
 
 @pages.get(_CALLBACK_PATH, public=True)
 async def complete(request: PageRequest) -> Reply[bytes]:
-    """Complete the sign-in, or the verification of a session, when the provider redirects back."""
+    """Complete the sign-in, or a session verification, when the provider redirects back."""
     if session.get_sso_login(request.context)[1] == _VERIFICATION:
-        # Browsers send the cookie of the session only with a request from this site.
+        # Browsers send the session cookie only with a request from this site.
         callback = request.query.pick(*_LOGIN_FIELDS, "error")
         return request.render_continue(f"{_VERIFY_PATH}?{urlencode(callback)}")
     if "error" in request.query:
@@ -91,7 +91,7 @@ async def verify(request: PageRequest) -> Reply[bytes]:
 
 @pages.post(_CALLBACK_PATH, public=True)
 async def complete_with_credentials(request: PageRequest) -> Reply[bytes]:
-    """Complete the sign-in with a factor, or with the password of an account to be linked."""
+    """Complete the sign-in with a factor, or with the password for an account to be linked."""
     form, login = request.form, request.form.pick(*_LOGIN_FIELDS)
     pending = open_pending(request, form.get("pending"))
     password = form.get_raw("password") if pending is None else pending.password

@@ -238,6 +238,6 @@ def _load_last_code(request: PageRequest, id: str) -> Awaitable[Any]:
 
 @pages.get("/console/subscribers/{id}/documents/{document_id}")
 async def get_document(request: PageRequest, id: str, document_id: str) -> Reply[bytes]:
-    """Return the image of a KYC document, for display on the page."""
+    """Return a KYC document's image, for display on the page."""
     path = f"{_ITEM_PATH}/kyc-documents/{{document_id}}"
     return await request.get_file(path, id=id, document_id=document_id)

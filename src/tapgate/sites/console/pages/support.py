@@ -62,7 +62,7 @@ async def list_requests(request: PageRequest) -> Reply[bytes]:
 
 
 def get_filters(request: PageRequest) -> dict[str, str]:
-    """Return the API's filters for the query of the list page."""
+    """Return the API's filters for the list page's query."""
     filters = {
         "status": SupportRequestStatus.OPEN.value,
         **request.query.pick("status", "assignee", "subscriber_id"),

@@ -1,4 +1,4 @@
-"""Texts of scripts in languages other than English."""
+"""Script texts in languages other than English."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -18,7 +18,7 @@ _CATALOG: Final = "scripts.toml"
 
 @pages.get("/console/texts/{file}", public=True)
 async def serve_texts(request: PageRequest, file: str) -> Reply[bytes]:
-    """Return a script with the texts of a language, such as `fr.js`."""
+    """Return a script with a language's texts, such as `fr.js`."""
     return render_texts(get_file_translator(file).catalogs.get(_CATALOG, {}))
 
 

@@ -1,4 +1,4 @@
-"""Work queues of the signed-in admin."""
+"""The signed-in admin's work queues."""
 
 from typing import Final, NamedTuple
 

@@ -1,1 +1,1 @@
-"""Languages of the console. See `docs/console.md` for how texts are translated."""
+"""Console languages. See `docs/console.md` for how texts are translated."""

@@ -1,4 +1,4 @@
-"""Scanner that finds the visible texts in the HTML of a template.
+"""Scanner that finds the visible texts in a template's HTML.
 
 A template is a sequence of HTML fragments and expressions. The scanner keeps its position in the
 HTML between them, so that it knows which parts are text, and which belong to a tag.
@@ -23,18 +23,18 @@ Piece = str | nodes.Expr
 
 
 class Run(NamedTuple):
-    """Adjacent fragments and expressions in the same position of the HTML."""
+    """Adjacent fragments and expressions in the same HTML position."""
 
     pieces: list[Piece]
     is_text: bool
 
 
 class HtmlScanner:
-    """Position in the HTML of a template."""
+    """Position in a template's HTML."""
 
     def __init__(self) -> None:
         self._tag = ""  # the open tag up to the position, or empty
-        self._quote = ""  # the quote of the open attribute value, or empty
+        self._quote = ""  # the open attribute value's quote, or empty
         self._attribute = ""
         self._literal = ""  # the open element with literal contents, or empty
 

@@ -1,9 +1,8 @@
-"""Translation of templates when they are compiled.
+"""Translates templates when they are compiled.
 
-The texts of a template are found in its syntax tree: the text between tags, the values of some
-attributes, texts that an expression prints, and texts that are passed to macros. Expressions
-within a text become placeholders, so `<p>{{ rows | length }} of {{ total }}</p>` has the text
-`{rows} of {total}`.
+A template's texts are found in its syntax tree: the text between tags, some attribute values, texts
+that an expression prints, and texts that are passed to macros. Expressions within a text become
+placeholders, so `<p>{{ rows | length }} of {{ total }}</p>` has the text `{rows} of {total}`.
 """
 
 import html
@@ -17,14 +16,14 @@ from jinja2.compiler import CodeGenerator, Frame
 
 from tapgate.sites.console.translation.html_texts import HtmlScanner, Piece
 
-#: Parameters of macros and functions that are texts.
+#: Macro and function parameters that are texts.
 TEXT_PARAMETERS: Final = frozenset(
     "label title subtitle text hint empty heads placeholder names choices".split()
 )
 #: Functions that are not macros, with the names of their parameters.
 _FUNCTIONS: Final = {"_": ("text",), "plural": ("count", "text", "text")}
 _LETTER: Final = re.compile(r"[^\W\d_]{2}")
-#: Paths, codes and names of fields, which are the same in all languages.
+#: Paths, codes and field names, which are the same in all languages.
 _TECHNICAL: Final = re.compile(r"[/\w.-]*[/_=][^\s]*|[a-z]+\.[a-z]+")
 _PLACEHOLDER: Final = re.compile(r"{(\w+)}")
 
@@ -42,7 +41,7 @@ class TranslatingEnvironment(Environment):
         return list_macros(self)
 
     def translate_tree(self, tree: nodes.Template, name: str | None) -> None:
-        """Translate a template. `name: text` in the catalog is a text of this template only."""
+        """Translate a template. `name: text` in the catalog is a text in this template only."""
 
         def translate(text: str) -> str:
             key = f"{name}: {text}"
@@ -86,7 +85,7 @@ def parse_template(environment: Environment, name: str) -> nodes.Template:
 
 
 class TemplateTranslator:
-    """Replaces the texts in the syntax tree of a template."""
+    """Replaces the texts in a template's syntax tree."""
 
     def __init__(self, translate: Translate, macros: dict[str, tuple[str, ...]]) -> None:
         self._translate = translate
@@ -229,7 +228,7 @@ def _join(pieces: Iterable[Piece], unescape: Translate) -> tuple[str, dict[str, 
 
 
 def _split(text: str, values: dict[str, nodes.Expr], escape: Translate) -> list[Piece]:
-    """Return the parts of a text, with the expressions of its placeholders."""
+    """Return the parts of a text, with its placeholders' expressions."""
     parts: list[Piece] = []
     for index, part in enumerate(_PLACEHOLDER.split(text)):
         if index % 2:

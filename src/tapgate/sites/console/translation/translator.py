@@ -1,4 +1,4 @@
-"""Languages and their catalogs of texts."""
+"""Languages and their text catalogs."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,9 +18,9 @@ from tapgate.sites.console.labels import (
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.cards import CardBlockReason
 
-#: File of a catalog with the messages of the API, which are matched as patterns.
+#: Catalog file with the API messages, which are matched as patterns.
 _API_CATALOG: Final = "api.toml"
-#: File of a catalog with the summaries of approvals, which are matched as patterns too.
+#: Catalog file with the approval summaries, which are matched as patterns too.
 _SUMMARY_CATALOG: Final = "summaries.toml"
 _SPACE: Final = re.compile(r" (?=[:;?!%»])|(?<=«) ")
 _PLACEHOLDER: Final = re.compile(r"{(\w+)}")
@@ -37,7 +37,7 @@ class Language(StrEnum):
 
 
 class Translator:
-    """Texts of one language. English is the language of the source, and has no catalog."""
+    """Texts of one language. English is the source language, and has no catalog."""
 
     def __init__(self, language: Language, catalogs: Mapping[str, Mapping[str, str]]) -> None:
         self.language = language
@@ -49,7 +49,7 @@ class Translator:
         return self.language is Language.EN
 
     def translate(self, text: str, /, **values: Any) -> str:
-        """Return the translation of a text, with its placeholders filled in.
+        """Translate a text, with its placeholders filled in.
 
         A text without a translation is returned unchanged: it is data, such as a name.
         """
@@ -57,32 +57,32 @@ class Translator:
         return translated.format_map(values) if values else translated
 
     def translate_label(self, label: str) -> str:
-        """Return the translation of a label of the API's values, which `label: ` may precede."""
+        """Translate an API value's label, which `label: ` may precede."""
         return self.texts.get(f"label: {label}") or self.translate(label)
 
     def translate_state(self, value: str | None, noun: str = "") -> str:
-        """Return the label of a status, which agrees with the noun.
+        """Return a status label that agrees with the noun.
 
         `gender: card` in the catalog says which gender a type of records has. `feminine: Active` is
-        the label of a status for nouns of this gender, if it differs.
+        the status label for nouns with this gender, if it differs.
         """
         label = get_state_label(value, noun)
         gender = self.texts.get(f"gender: {noun}")
         return self.texts.get(f"{gender}: {label}") or self.translate_label(label)
 
     def translate_tab(self, label: str) -> str:
-        """Return the label of a tab with records in one status, which `tab: ` may precede."""
+        """Return the label for a tab with records in one status, which `tab: ` may precede."""
         return self.texts.get(f"tab: {label}") or self.translate(label)
 
     def translate_name(self, name: str) -> str:
-        """Return the translation of a name that an installation has from the start.
+        """Translate a name that an installation has from the start.
 
         `name: ` precedes it in the catalog. Names that people entered are not translated.
         """
         return self.texts.get(f"name: {name}", name)
 
     def translate_event(self, event: str) -> str:
-        """Return a label for an event of the audit log, such as `card.blocked`.
+        """Return a label for an audit log event, such as `card.blocked`.
 
         Translations join a noun for the resource and one for the action, which need no agreement.
         """
@@ -95,11 +95,11 @@ class Translator:
         return self.texts.get(f"resource: {resource_type}") or self.translate_label(label)
 
     def translate_field(self, name: str) -> str:
-        """Return a label for the name of a field of the API."""
+        """Return a label for an API field name."""
         return self.texts.get(f"field: {name}") or self.translate_label(humanize(name))
 
     def translate_summary(self, summary: str) -> str:
-        """Return the summary of an approval. A summary without a translation is unchanged."""
+        """Return an approval's summary. A summary without a translation is unchanged."""
         for pattern, translated in self._summary_patterns:
             if match := pattern.fullmatch(summary):
                 values = match.groupdict()
@@ -109,10 +109,10 @@ class Translator:
         return summary
 
     def translate_reason(self, reason: str) -> str:
-        """Return the reason of an audit entry.
+        """Return an audit entry's reason.
 
-        It is the reason for blocking a card, an error code, a message of the API or a text of
-        staff.
+        It is the reason for blocking a card, an error code, an API message or text that staff
+        wrote.
         """
         if reason in tuple(CardBlockReason):
             return self.translate_state(reason, "card")
@@ -126,7 +126,7 @@ class Translator:
         return self.translate(one if is_one else other).format(count=f"{count:,}", **values)
 
     def translate_message(self, message: str) -> str | None:
-        """Return the translation of a message of the API, or None if there is none."""
+        """Translate an API message, or return None if there is no translation."""
         text = use_console_terms(message)
         if self.is_source or text in self.texts:
             return self.texts.get(text, text)
@@ -144,7 +144,7 @@ class Translator:
         return value if label is None else label[:1].lower() + label[1:]
 
     def translate_error(self, error: ApiError) -> str:
-        """Return the message of an error, or that of its code if it has no translation."""
+        """Return an error's message, or its code's message if it has no translation."""
         message = error.message or error.error
         return self.translate_message(message) or self.translate(use_console_terms(error.error))
 
@@ -214,7 +214,7 @@ def _bind_spaces(text: str) -> str:
 
 
 def _compile(key: str) -> re.Pattern[str]:
-    """Return the pattern of a message with placeholders."""
+    """Return the pattern for a message with placeholders."""
     parts = _PLACEHOLDER.split(key)
     return re.compile(
         "".join(
