@@ -140,7 +140,6 @@ CHECKS: Final = {
         assert "Profession" in environment.compile(source, raw=True)
         """,
     "add-an-endpoint": """
-        from business.customers.subscribers import test_public_name
         from server.gateway.test_access import test_declared_access_matches_the_specification
         from tapgate.server.gateway import build_openapi_document
 
@@ -155,9 +154,11 @@ CHECKS: Final = {
         import msgspec
         from events.notifications.test_webhooks_docs import test_every_event_is_described
         from tapgate.business.customers.subscribers.model import Subscriber, list_events
+        from tapgate.sites.console.translation.translator import Language, get_translator
         from tapgate_client.schemas.webhooks import WEBHOOK_EVENT_TYPES
 
         assert "subscriber.phone_changed" in WEBHOOK_EVENT_TYPES
+        assert "Customer phone changed" in get_translator(Language.FR).texts
         test_every_event_is_described()
         now = datetime.now(UTC)
         before = Subscriber(
@@ -186,16 +187,21 @@ CHECKS: Final = {
         """,
     "add-a-chat-command": """
         from builders.conversation import ConversationDriver, resolve_text_message
-        from messenger.test_texts import test_every_command_has_a_script
+        from messenger import test_texts
         from messenger.understanding import test_held_out_accuracy as held_out
         from messenger.journeys.test_chat_turns import CHAT_COMMAND_LABELS
         from tapgate.messenger.understanding.resolver import resolve
+        from tapgate.sites.console.translation.translator import Language, get_translator
 
-        test_every_command_has_a_script()
+        test_texts.test_every_command_has_a_script()
+        test_texts.test_every_language_has_the_same_keys_and_placeholders()
         held_out.test_held_out_samples_are_unique_and_cover_every_command()
         for text in ("safety tips", "conseils de sécurité", "how do i keep my wallet safe"):
             assert resolve(text, None).command == "safety", text
+        assert "Safety tips" in get_translator(Language.FR).texts
         chat = ConversationDriver("en")
+        chat("menu")
+        assert "cmd:safety" in [option.id for option in chat.last_offer.options]
         chat(resolve_text_message("safety tips"))
         assert "If a card is lost" in chat.reply_text
         assert CHAT_COMMAND_LABELS["safety"] == "Safety tips"
