@@ -58,7 +58,7 @@ export interface AdminChanges {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface AdminPage {
@@ -94,9 +94,9 @@ export interface AgentFloatLowEvent {
 }
 
 /**
- * Float of an active agent, and for how many days it lasts.
+ * An active agent's float, and for how many days it lasts.
  *
- *     `daily_outflow` is the average of cash-ins minus cash-outs of the last 7 days; it is negative if
+ *     `daily_outflow` is the average of cash-ins minus cash-outs in the last 7 days; it is negative if
  *     the float grows. `days_of_cover` is null unless the outflow is positive.
  */
 export interface AgentLiquidity {
@@ -111,7 +111,7 @@ export interface AgentLiquidity {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface AgentPage {
@@ -212,7 +212,7 @@ export interface AlertCreatedEvent {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface AlertPage {
@@ -281,7 +281,7 @@ export interface ApiKeyChanges {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface ApiKeyPage {
@@ -356,7 +356,7 @@ export type ApprovalOperation = "agent_fund" | "partner_fund" | "wallet_transfer
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface ApprovalPage {
@@ -367,14 +367,14 @@ export interface ApprovalPage {
 }
 
 /**
- * Request of an admin that waits, or waited, for the approval of other admins.
+ * Admin request that waits, or waited, for approval by other admins.
  *
  *     `changes` has the old and the new value of each field that the request sets. `resource_id` is
- *     the ID of the record that the request changes. `approvers` are the IDs of the admins who have
- *     approved it, and `required_approvers` is the number that it needs.
+ *     the changed record's ID. `approvers` are the IDs of the admins who have approved it, and
+ *     `required_approvers` is the number that it needs.
  *
- *     `result` is the response of the executed request. Secrets in it are shown once: an API key to
- *     the maker, in the first response of `GET /approvals/{id}`, an invitation or reset link to the
+ *     `result` is the executed request's response. Secrets in it are shown once: an API key to the
+ *     maker, in the first response of `GET /approvals/{id}`, an invitation or reset link to the
  *     approver who executed the request, in the response of `POST /approvals/{id}/approve`.
  *     `disclosed` is true if this response shows them. If the request failed, `result` is the error
  *     and `code` its code.
@@ -420,8 +420,8 @@ export interface ApprovalResponse {
 /**
  * Rule that holds an operation until `approvers` admins with one of the roles approve it.
  *
- *     With `above`, it holds only requests that exceed this amount together with the maker's other
- *     requests of the last 24 hours.
+ *     With `above`, it applies only to requests that exceed this amount together with the maker's
+ *     other requests in the last 24 hours.
  */
 export interface ApprovalRule {
   operation: GuardableOperation;
@@ -460,7 +460,7 @@ export interface ApprovalSuspension {
 
 export type ApprovalVerdict = "approve" | "reject";
 
-/** Proof of a passkey: the result of `navigator.credentials.get()`. */
+/** Passkey proof: the result of `navigator.credentials.get()`. */
 export interface AssertedCredential {
   /** Binary value in base64url, without padding */
   id: string;
@@ -499,9 +499,9 @@ export interface AttestedCredential {
 }
 
 /**
- * Last sealed entry of the audit log, and the number of unsealed entries (at most 100,000).
+ * The audit log's last sealed entry, and the number of unsealed entries (at most 100,000).
  *
- *     `sealed_until` is the time of the last sealed entry. It is null before the first seal.
+ *     `sealed_until` is the last sealed entry's time. It is null before the first seal.
  */
 export interface AuditChainState {
   sealed_sequence: number;
@@ -530,8 +530,8 @@ export interface AuditEntry {
 /**
  * One page of the audit log.
  *
- *     `names` has the names of the records that the entries refer to. Restricted subscribers are
- *     absent until the admin verifies a one-time code.
+ *     `names` has the names of records that the entries refer to. Restricted subscribers are absent
+ *     until the admin verifies a one-time code.
  */
 export interface AuditPage {
   data: AuditEntry[];
@@ -641,7 +641,7 @@ export interface CardCounts {
   expired: number;
 }
 
-/** Keys of a card's chip, as hex digits: `k1` is the file read key, `k2` the meta read key. */
+/** A card chip's keys, as hex digits: `k1` is the file read key, `k2` the meta read key. */
 export interface CardKeys {
   k0: string;
   k1: string;
@@ -670,7 +670,7 @@ export interface CardLinkedEvent {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface CardPage {
@@ -687,7 +687,7 @@ export interface CardPersonalizedEvent {
   data: CardRecord;
 }
 
-/** Proof of a tap: `picc_data` and `cmac`, or the `url` that contains them. */
+/** A tap's proof: `picc_data` and `cmac`, or the `url` that contains them. */
 export interface CardProof {
   /** 32 hex digits */
   picc_data?: string | null;
@@ -730,7 +730,7 @@ export type CardStatus = "UNASSIGNED" | "ACTIVE" | "BLOCKED" | "LOST" | "EXPIRED
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface CardTapPage {
@@ -762,7 +762,7 @@ export interface CardUnblockedEvent {
 
 export interface CashIn {
   request_id?: string | null;
-  /** ISO 4217 code of the platform's currency */
+  /** The platform currency's ISO 4217 code */
   currency?: string | null;
   subscriber_id?: string | null;
   /** 1 to 32 letters, digits or dashes */
@@ -777,7 +777,7 @@ export interface CashIn {
 /** Cash-out request. `pin` is the subscriber's PIN, or the card's own PIN for a child card. */
 export interface CashOut {
   request_id?: string | null;
-  /** ISO 4217 code of the platform's currency */
+  /** The platform currency's ISO 4217 code */
   currency?: string | null;
   subscriber_id?: string | null;
   /** 1 to 32 letters, digits or dashes */
@@ -817,9 +817,9 @@ export type ChatInput = "text" | "option" | "form" | "image" | "other";
 export type ChatOutcome = "answered" | "in_progress" | "cancelled" | "declined" | "failed";
 
 /**
- * Turn of the chat. `turn_id` contains the time at which it ended.
+ * Chat turn. `turn_id` contains the time at which it ended.
  *
- *     `command` is null if the message named none. `error_code` is the code of a declined request.
+ *     `command` is null if the message named none. `error_code` is a declined request's code.
  *     `replies` is the number of replies.
  */
 export interface ChatTurn {
@@ -839,7 +839,7 @@ export interface ChatTurns {
   data: ChatTurn[];
 }
 
-/** Fields of a child card to change. Omitted fields keep their values. */
+/** Child card fields to change. Omitted fields keep their values. */
 export interface ChildCardUpdate {
   /** Decimal amount in major units */
   daily_limit?: string | null;
@@ -851,7 +851,7 @@ export interface ChildCardUpdate {
 /** Request to pay out the agent's entire commission balance. */
 export interface CommissionPayout {
   request_id?: string | null;
-  /** ISO 4217 code of the platform's currency */
+  /** The platform currency's ISO 4217 code */
   currency?: string | null;
 }
 
@@ -876,7 +876,7 @@ export interface ComplianceCheckRequest {
   /** Decimal amount in major units */
   amount: string;
   transaction_type: "transfer_p2p" | "transfer" | "agent_cashin" | "agent_cashout" | "pos_payment" | "online_payment" | "partner_fund" | "processor_transfer";
-  /** ISO 4217 code of the platform's currency */
+  /** The platform currency's ISO 4217 code */
   currency?: string | null;
 }
 
@@ -1012,7 +1012,7 @@ export interface DocumentAdded {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface DocumentPage {
@@ -1048,10 +1048,10 @@ export interface EnrolledPasskey {
 }
 
 /**
- * An entry of a statement.
+ * Statement entry.
  *
- *     `date` is the day of the movement in the platform's time zone. `type` is `fee` for a fee, which
- *     has an entry of its own, and otherwise the type of the transaction.
+ *     `date` is the movement's day in the platform's time zone. `type` is `fee` for a fee, which has a
+ *     separate entry, and otherwise the transaction's type.
  */
 export interface EntryRecord {
   date: string;
@@ -1064,7 +1064,7 @@ export interface EntryRecord {
 }
 
 /**
- * One account of an entry.
+ * One account in an entry.
  *
  *     `kind` is the account kind and `holder_type` is the type of the holder. `holder_id` is null for
  *     platform accounts. `balance_after` is null for all accounts except the payer's and the payee's.
@@ -1109,7 +1109,7 @@ export interface FeeRules {
 
 export interface FloatFunding {
   request_id?: string | null;
-  /** ISO 4217 code of the platform's currency */
+  /** The platform currency's ISO 4217 code */
   currency?: string | null;
   /** Decimal amount in major units */
   amount: string;
@@ -1118,7 +1118,7 @@ export interface FloatFunding {
 
 export interface FloatTransfer {
   request_id?: string | null;
-  /** ISO 4217 code of the platform's currency */
+  /** The platform currency's ISO 4217 code */
   currency?: string | null;
   from_agent_id: string;
   to_agent_id: string;
@@ -1151,7 +1151,7 @@ export interface FlowTotals {
 
 export interface FundFromPartner {
   request_id?: string | null;
-  /** ISO 4217 code of the platform's currency */
+  /** The platform currency's ISO 4217 code */
   currency?: string | null;
   subscriber_id?: string | null;
   /** 1 to 32 letters, digits or dashes */
@@ -1171,7 +1171,7 @@ export interface FundingReceipt {
   new_balance: string;
 }
 
-/** GL code of an account kind: its account in the company's chart of accounts. */
+/** GL code for an account kind: its account in the company's chart of accounts. */
 export interface GlCode {
   kind: AccountKind;
   gl_code: string;
@@ -1190,7 +1190,7 @@ export interface GlCodes {
 
 export type GuardableOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding";
 
-/** Health of the gateway. Older gateways omit the fields after `wallet_core`. */
+/** Gateway health. Older gateways omit the fields after `wallet_core`. */
 export interface Health {
   service: string;
   version: string;
@@ -1205,7 +1205,7 @@ export type IdType = "NATIONAL_ID" | "PASSPORT" | "DRIVERS_LICENSE";
 /** Payment by card. `card_serial` may be absent if there is a `card_proof`. */
 export interface InAppPaymentRequest {
   request_id?: string | null;
-  /** ISO 4217 code of the platform's currency */
+  /** The platform currency's ISO 4217 code */
   currency?: string | null;
   /** 1 to 32 letters, digits or dashes */
   card_serial?: string | null;
@@ -1257,7 +1257,7 @@ export interface JournalRow {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface JournalRowPage {
@@ -1270,7 +1270,7 @@ export interface JournalRowPage {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface KeysetPage {
@@ -1283,7 +1283,7 @@ export interface KeysetPage {
 /**
  * Keyset as returned by the API, without its keys.
  *
- *     `kcv` consists of the key check values of the meta read key and the file read key: the first 3
+ *     `kcv` consists of the key check values for the meta read key and the file read key: the first 3
  *     bytes of an encrypted zero block each, in hex. `cards` is the number of cards with its keys.
  */
 export interface KeysetRecord {
@@ -1296,7 +1296,7 @@ export interface KeysetRecord {
   created_at: string;
 }
 
-/** Retirement of a keyset. `cards` confirms how many cards stop working. */
+/** Keyset retirement. `cards` confirms how many cards stop working. */
 export interface KeysetRetirement {
   cards?: number | null;
 }
@@ -1304,7 +1304,7 @@ export interface KeysetRetirement {
 export type KeysetStatus = "active" | "retired";
 
 /**
- * Total balance of the accounts of one kind.
+ * Total balance for one account kind.
  *
  *     `balance` is positive on the `normal_side` of the account: debit for assets and expenses, credit
  *     for liabilities and income. `debit` or `credit` has the same amount without a sign. `account_id`
@@ -1338,7 +1338,7 @@ export type KycDocumentType = "id_front" | "id_back" | "selfie" | "proof_of_addr
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface KycReviewPage {
@@ -1363,7 +1363,7 @@ export interface KycReviewRecord {
 export type KycStatus = "NONE" | "PENDING" | "VERIFIED" | "REJECTED";
 
 /**
- * Latencies of this node's most recent samples within the last hour.
+ * Latencies from this node's most recent samples within the last hour.
  *
  *     Without samples, all fields except `count` are null.
  */
@@ -1411,7 +1411,7 @@ export interface LedgerState {
   audit: AuditChainState;
 }
 
-/** Usage of a daily or monthly limit. `remaining` is zero if `used` exceeds the limit. */
+/** Daily or monthly limit usage. `remaining` is zero if `used` exceeds the limit. */
 export interface LimitUsage {
   limit: string;
   used: string;
@@ -1481,7 +1481,7 @@ export interface LoggedRequestDetails {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface LoggedRequestPage {
@@ -1494,7 +1494,7 @@ export interface LoggedRequestPage {
 export interface Login {
   email: string;
   password: string;
-  /** Six digits of an authenticator app, or a recovery code */
+  /** Six-digit authenticator app code, or a recovery code */
   otp?: string | null;
 }
 
@@ -1531,7 +1531,7 @@ export interface Me {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface MessagePage {
@@ -1588,7 +1588,7 @@ export interface NewAdmin {
   role: AdminRole;
 }
 
-/** Record of a new admin. `invitation` is present if no password was given. */
+/** New admin's record. `invitation` is present if no password was given. */
 export interface NewAdminRecord {
   id: string;
   email: string;
@@ -1705,7 +1705,7 @@ export interface NewSigningKey {
 }
 
 /**
- * Message of a customer. With `append_only`, it never opens a new request.
+ * Customer message. With `append_only`, it never opens a new request.
  *
  *     `message_id` identifies the message in the chat. A message whose ID was already received from
  *     the phone number is not stored again.
@@ -1738,7 +1738,7 @@ export interface NodeList {
 /**
  * A running node, as last reported by the node itself.
  *
- *     `differences` names the settings whose values differ from those of most nodes.
+ *     `differences` names the settings whose values differ from the values on most nodes.
  */
 export interface NodeRecord {
   id: string;
@@ -1775,7 +1775,7 @@ export interface OidcLogin {
   code: string;
   iss?: string | null;
   password?: string | null;
-  /** Six digits of an authenticator app, or a recovery code */
+  /** Six-digit authenticator app code, or a recovery code */
   otp?: string | null;
   passkey?: AssertedCredential | null;
 }
@@ -1790,7 +1790,7 @@ export interface OidcStart {
   login_token: string;
 }
 
-/** Redirect of the identity provider to the console. */
+/** Identity provider's redirect to the console. */
 export interface OidcStepUp {
   login_token: string;
   state: string;
@@ -1864,7 +1864,7 @@ export interface P2pReceipt {
 /** A transfer to a recipient, identified by either a card or a phone number. */
 export interface P2pTransferRequest {
   request_id?: string | null;
-  /** ISO 4217 code of the platform's currency */
+  /** The platform currency's ISO 4217 code */
   currency?: string | null;
   sender_id: string;
   /** 1 to 32 letters, digits or dashes */
@@ -1890,7 +1890,7 @@ export interface PartnerCreated {
 
 export interface PartnerDeposit {
   request_id?: string | null;
-  /** ISO 4217 code of the platform's currency */
+  /** The platform currency's ISO 4217 code */
   currency?: string | null;
   /** Decimal amount in major units */
   amount: string;
@@ -1908,7 +1908,7 @@ export interface PartnerDepositReceipt {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface PartnerKeyPage {
@@ -1929,7 +1929,7 @@ export interface PartnerKeyRecord {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface PartnerPage {
@@ -1972,7 +1972,7 @@ export interface PartnerWebhookSecret {
   webhook_secret: string;
 }
 
-/** Payer or payee of a transaction. A masked transaction has only `type` and `id`. */
+/** Transaction payer or payee. A masked transaction has only `type` and `id`. */
 export interface PartyRecord {
   type: PartyType;
   id: string;
@@ -1993,7 +1993,7 @@ export interface PasskeyLogin {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface PasskeyPage {
@@ -2015,7 +2015,7 @@ export interface PasswordChange {
   new_password: string;
 }
 
-/** Outcome of a payment: the fields of its receipt, or only `status` and `code` if it failed. */
+/** Payment outcome: the receipt's fields, or only `status` and `code` if it failed. */
 export interface PaymentOutcomeRecord {
   success?: boolean;
   message?: string;
@@ -2110,7 +2110,7 @@ export interface PlatformSnapshot {
 
 export interface PosPaymentRequest {
   request_id?: string | null;
-  /** ISO 4217 code of the platform's currency */
+  /** The platform currency's ISO 4217 code */
   currency?: string | null;
   /** 1 to 32 letters, digits or dashes */
   card_serial?: string | null;
@@ -2139,7 +2139,7 @@ export interface PostgresRecord {
   is_outdated: boolean;
 }
 
-/** How an admin sees the console. Null is the setting of the browser. */
+/** How an admin sees the console. Null means the browser's setting. */
 export interface Preferences {
   theme: string | null;
   timezone: string | null;
@@ -2155,7 +2155,7 @@ export interface PreferencesUpdate {
   language?: string | null;
 }
 
-/** The period of the same length before, up to the same time of its last day or hour. */
+/** The preceding period with the same length, up to the same time in its last day or hour. */
 export interface PreviousPeriod {
   from: string;
   to: string;
@@ -2189,7 +2189,7 @@ export interface ProcessorDay {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface ProcessorPage {
@@ -2241,10 +2241,10 @@ export interface ProcessorSuspendedEvent {
 }
 
 /**
- * Movements of a processor's settlement account.
+ * Movements on a processor's settlement account.
  *
- *     `fees` are the fees of sales minus the fees that refunds returned, `fee_refunded`. `net` is
- *     sales minus fees, refunds and payouts, plus all other movements.
+ *     `fees` are the sales fees minus the fees that refunds returned, `fee_refunded`. `net` is sales
+ *     minus fees, refunds and payouts, plus all other movements.
  */
 export interface ProcessorTotals {
   sales_count: number;
@@ -2260,7 +2260,7 @@ export interface ProcessorTotals {
 
 export interface ProcessorTransfer {
   request_id?: string | null;
-  /** ISO 4217 code of the platform's currency */
+  /** The platform currency's ISO 4217 code */
   currency?: string | null;
   subscriber_id: string;
   /** Decimal amount in major units */
@@ -2286,7 +2286,7 @@ export interface ProofRecord {
   accounts: number;
 }
 
-/** State of a template, of the account or of the phone number, as the provider reports it. */
+/** Template, account or phone number state, as the provider reports it. */
 export interface ProviderReport {
   kind: ProviderWarningKind;
   subject: string;
@@ -2348,7 +2348,7 @@ export interface QuoteRequest {
   card_serial?: string | null;
   /** 1 to 32 letters, digits or dashes */
   recipient_card_serial?: string | null;
-  /** ISO 4217 code of the platform's currency */
+  /** The platform currency's ISO 4217 code */
   currency?: string | null;
 }
 
@@ -2371,7 +2371,7 @@ export interface Reason {
 export type ReceiptStatus = "completed" | "under_review";
 
 /**
- * Recipient of a transfer, with the part of the name that a sender may see.
+ * Transfer recipient, with the part of the name that a sender may see.
  *
  *     `card_serial` is absent if the transfer was sent to a phone number.
  */
@@ -2385,10 +2385,10 @@ export interface Refresh {
 }
 
 /**
- * Receipt of a refund.
+ * Refund receipt.
  *
- *     `fee_refunded` is the payment's fee, which the last refund of a payment returns to the merchant.
- *     It is null in the replay of a refund that was made before this field existed.
+ *     `fee_refunded` is the payment's fee, which a payment's last refund returns to the merchant. It
+ *     is null if a replayed refund was made before this field existed.
  */
 export interface RefundReceipt {
   success: boolean;
@@ -2403,7 +2403,7 @@ export interface RefundReceipt {
 
 export interface RefundRequest {
   request_id?: string | null;
-  /** ISO 4217 code of the platform's currency */
+  /** The platform currency's ISO 4217 code */
   currency?: string | null;
   original_transaction_id: string;
   /** Decimal amount in major units */
@@ -2441,7 +2441,7 @@ export interface ReplaySummary {
   last_at: string | null;
 }
 
-/** Replication of the database. The counts are of connected standbys; null if unknown. */
+/** Database replication. The counts are of connected standbys; null if unknown. */
 export interface Replication {
   mode: ReplicationMode;
   standbys: number | null;
@@ -2458,7 +2458,7 @@ export interface ReportStatusesResponse {
   updated: number;
 }
 
-/** Options for `navigator.credentials.get()`. The browser offers every passkey of the site. */
+/** Options for `navigator.credentials.get()`. The browser offers every passkey for the site. */
 export interface RequestOptions {
   challenge: string;
   timeout: number;
@@ -2475,7 +2475,7 @@ export interface Resolution {
   transaction_decision?: TransactionDecision | null;
 }
 
-/** Rotation of a secret. The previous secret remains valid for `grace_seconds`. */
+/** Secret rotation. The previous secret remains valid for `grace_seconds`. */
 export interface Rotation {
   grace_seconds?: number | null;
 }
@@ -2492,7 +2492,7 @@ export type RuleAction = "alert" | "review" | "block";
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface RulePage {
@@ -2547,7 +2547,7 @@ export interface ScarceApprovers {
   available: number;
 }
 
-/** Schema of the database. `pending` names the migrations that are not applied yet. */
+/** Database schema. `pending` names the migrations that are not applied yet. */
 export interface SchemaRecord {
   newest_migration: string;
   required_migration: string | null;
@@ -2586,7 +2586,7 @@ export interface SecretRotation {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface SessionPage {
@@ -2609,7 +2609,7 @@ export interface SessionRecord {
 
 export type SettableWebhookEndpointStatus = "active" | "paused";
 
-/** Setting of a node. `value` is null if it is hidden, because it is secret, or not set. */
+/** Node setting. `value` is null if it is hidden, because it is secret, or not set. */
 export interface SettingRecord {
   name: string;
   value: string | null;
@@ -2629,7 +2629,7 @@ export interface SigningKeyCreated {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface SigningKeyPage {
@@ -2700,9 +2700,9 @@ export interface StatusReports {
   data: StatusReport[];
 }
 
-/** Either a code or the proof of a passkey. */
+/** Either a code or a passkey proof. */
 export interface StepUp {
-  /** Six digits of an authenticator app, or a recovery code */
+  /** Six-digit authenticator app code, or a recovery code */
   otp?: string | null;
   passkey?: AssertedCredential | null;
 }
@@ -2742,7 +2742,7 @@ export type SubscriberLanguage = "en" | "fr";
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface SubscriberPage {
@@ -2858,7 +2858,7 @@ export interface SupportRequestEvent {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface SupportRequestPage {
@@ -2914,7 +2914,7 @@ export interface TerminalAdded {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface TerminalPage {
@@ -2951,11 +2951,11 @@ export interface TestEventData {
 /**
  * Something that happened to a subscriber.
  *
- *     `event` depends on `kind`: the type of a transaction, the template of a message, the command of
- *     a chat turn or `message` without one, the sender of a support message, the type of an alert, or
- *     the event of an audit entry. Texts of messages are not part of the timeline. `resource_id` is
- *     the ID of the transaction, message, chat turn, support request, alert or audit entry, and null
- *     for wrong PINs. Of the other fields, those without a value are null.
+ *     `event` depends on `kind`: a transaction's type, a message's template, a chat turn's command or
+ *     `message` without one, a support message's sender, an alert's type, or an audit entry's event.
+ *     Message texts are not part of the timeline. `resource_id` is the ID of the transaction, message,
+ *     chat turn, support request, alert or audit entry, and null for wrong PINs. Of the other fields,
+ *     those without a value are null.
  */
 export interface TimelineItem {
   at: string;
@@ -2980,7 +2980,7 @@ export interface TimelineItem {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface TimelineItemPage {
@@ -3026,7 +3026,7 @@ export interface Totals {
 }
 
 export interface TotpCode {
-  /** Six digits of an authenticator app, or a recovery code */
+  /** Six-digit authenticator app code, or a recovery code */
   code: string;
 }
 
@@ -3072,10 +3072,10 @@ export interface TransactionFailedEvent {
 }
 
 /**
- * Totals of a list of transactions.
+ * Transaction list totals.
  *
  *     `amount` and `fees` cover completed transactions only, including refunded ones. If `is_complete`
- *     is false, the totals cover only the newest transactions of the list.
+ *     is false, the totals cover only the list's newest transactions.
  */
 export interface TransactionListTotals {
   count: number;
@@ -3090,7 +3090,7 @@ export type TransactionOrder = "newest" | "oldest" | "amount";
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface TransactionPage {
@@ -3104,8 +3104,8 @@ export interface TransactionPage {
  * A transaction.
  *
  *     `fee_payer` is null if there is no fee. A sender pays the fee in addition to `amount`, a
- *     receiver out of `amount`. `fee_refunded` is the fee of a payment that its last refund returned
- *     to the merchant. A refund changes the merchant's balance by `fee_refunded` minus `amount`.
+ *     receiver out of `amount`. `fee_refunded` is the payment fee that the last refund returned to the
+ *     merchant. A refund changes the merchant's balance by `fee_refunded` minus `amount`.
  *
  *     Fields without a value are null. Only two fields can be absent: `failure_details`, which admins
  *     receive for a decline that has details, and `masked`.
@@ -3166,7 +3166,7 @@ export interface TransactionUnderReviewEvent {
   data: TransactionRecord;
 }
 
-/** Receipt of a transfer. The balance of a platform account is null. */
+/** Transfer receipt. A platform account's balance is null. */
 export interface TransferReceipt {
   success: boolean;
   message: string;
@@ -3179,7 +3179,7 @@ export interface TransferReceipt {
 
 export interface TransferRequest {
   request_id?: string | null;
-  /** ISO 4217 code of the platform's currency */
+  /** The platform currency's ISO 4217 code */
   currency?: string | null;
   from_account_id: string;
   to_account_id: string;
@@ -3223,7 +3223,7 @@ export interface UpdateGlCodes {
   data: GlCodeUpdate[];
 }
 
-/** Result of a card upload. `total` is the sum of created, skipped and failed rows. */
+/** Card upload result. `total` is the sum of created, skipped and failed rows. */
 export interface UploadCardsResponse {
   success: boolean;
   message: string;
@@ -3242,7 +3242,7 @@ export interface UserEntity {
 /**
  * Result of verifying the audit log, with the first mismatch if there is one.
  *
- *     `first_broken` is the ID of the first entry that does not match. If all entries match but the
+ *     `first_broken` is the ID for the first entry that does not match. If all entries match but the
  *     chain ends too early or its last hash differs from the recorded head, `first_broken` is the
  *     sequence number of that head.
  */
@@ -3267,7 +3267,7 @@ export interface VerifyCardRequest {
 }
 
 /**
- * Result of a card verification.
+ * Card verification result.
  *
  *     `balance` is present only if `is_active` is true and the card was verified with its PIN.
  */
@@ -3321,8 +3321,8 @@ export interface WebhookDelivery {
 /**
  * A delivery with its attempts and its request body.
  *
- *     `payload` is null if the record of the event cannot be loaded. Personal data of subscribers who
- *     are restricted now is omitted.
+ *     `payload` is null if the event's record cannot be loaded. Personal data of subscribers who are
+ *     restricted now is omitted.
  */
 export interface WebhookDeliveryDetails {
   id: string;
@@ -3342,7 +3342,7 @@ export interface WebhookDeliveryDetails {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface WebhookDeliveryPage {
@@ -3364,7 +3364,7 @@ export interface WebhookEndpointDisabledEvent {
 /**
  * One page of a list.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
  *     otherwise.
  */
 export interface WebhookEndpointPage {
@@ -3437,7 +3437,7 @@ export interface WebhookTopUp {
   card_serial?: string | null;
   /** E.164 format. Spaces and punctuation are removed. */
   phone_number?: string | null;
-  /** ISO 4217 code of the platform's currency */
+  /** The platform currency's ISO 4217 code */
   currency?: string | null;
 }
 

@@ -1,4 +1,4 @@
-"""Credentials: one immutable type for each authentication method of the gateway.
+"""Credentials: one immutable type for each gateway authentication method.
 
 Their `repr` hides secrets. Signing credentials sign every attempt separately, with the same code
 that the gateway uses to verify signatures.
@@ -27,7 +27,7 @@ class Credential(Protocol):
 
 
 class ApiKey(Redacted, msgspec.Struct, frozen=True):
-    """API key of an integrator: `svc_live_...` or `svc_test_...`."""
+    """Integrator API key: `svc_live_...` or `svc_test_...`."""
 
     key: str
 
@@ -36,7 +36,7 @@ class ApiKey(Redacted, msgspec.Struct, frozen=True):
 
 
 class AccessToken(Redacted, msgspec.Struct, frozen=True):
-    """Access token of an admin, as returned by `admin.log_in`.
+    """Admin access token, as returned by `admin.log_in`.
 
     It is not renewed when it expires. Use `Login` for automatic renewal.
     """
@@ -48,7 +48,7 @@ class AccessToken(Redacted, msgspec.Struct, frozen=True):
 
 
 class Login(Redacted, msgspec.Struct, frozen=True):
-    """Email and password of an admin.
+    """Admin email and password.
 
     The client logs in before the first request that needs a token, and renews expiring tokens.
     """
@@ -58,7 +58,7 @@ class Login(Redacted, msgspec.Struct, frozen=True):
 
 
 class PosKey(Redacted, msgspec.Struct, frozen=True):
-    """Signing key of a processor or of one of its terminals."""
+    """Processor or terminal signing key."""
 
     api_key_id: str
     secret: str
@@ -68,7 +68,7 @@ class PosKey(Redacted, msgspec.Struct, frozen=True):
 
 
 class PartnerKey(Redacted, msgspec.Struct, frozen=True):
-    """Signing key of a funding partner."""
+    """Funding partner signing key."""
 
     api_key_id: str
     partner_id: str
@@ -80,7 +80,7 @@ class PartnerKey(Redacted, msgspec.Struct, frozen=True):
 
 
 class ServiceSecret(Redacted, msgspec.Struct, frozen=True):
-    """Shared secret of an internal service."""
+    """Internal service's shared secret."""
 
     name: str
     secret: str

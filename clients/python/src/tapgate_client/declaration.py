@@ -1,9 +1,9 @@
-"""Declaration of operations, shared by the synchronous and the asynchronous client.
+"""Operation declarations, shared by the synchronous and the asynchronous client.
 
-A method of a group declares an operation by its signature alone. The decorator (`reads`, `sets`,
+A group's method declares an operation by its signature alone. The decorator (`reads`, `sets`,
 `moves`, `acts` or `lists`) names the endpoint and turns the method into one that sends the request:
-arguments named in the path go into the path, all others into the query of a GET or into the body.
-The group's mode determines whether the method returns the response or a coroutine.
+arguments named in the path go into the path, all others into a GET query or into the body. The
+group's mode determines whether the method returns the response or a coroutine.
 """
 
 import functools
@@ -20,7 +20,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 M = TypeVar("M")
 
-#: Signature of a declared method.
+#: A declared method's signature.
 Signature = Callable[Concatenate[Any, P], T]
 #: Coroutine that returns the response. It avoids `Any`, with which mypy cannot infer the result
 #: of `asyncio.gather`.
@@ -28,11 +28,11 @@ ResponseCoroutine = Coroutine[object, None, T]
 
 
 class SyncMode:
-    """Mode of a client whose methods return the response."""
+    """Mode for a client whose methods return the response."""
 
 
 class AsyncMode:
-    """Mode of a client whose methods return an awaitable."""
+    """Mode for a client whose methods return an awaitable."""
 
 
 class Transport(Protocol):
@@ -148,7 +148,7 @@ def _describe(
     media_type: str | None = None,
     **options: Any,
 ) -> Callable[Concatenate[Any, P], Operation[T]]:
-    """Return a function that builds the operation from the arguments of the declared method."""
+    """Return a function that builds the operation from the declared method's arguments."""
     signature = inspect.signature(method)
     _self, *parameters = signature.parameters.values()
     encoders = {parameter.name: get_encoder(parameter.annotation) for parameter in parameters}

@@ -53,7 +53,7 @@ def encode_image(content: bytes) -> str:
 
 
 def encode_card_proof(proof: str | CardProof) -> Any:
-    """Encode the proof of a tap, or the URL that a card returned."""
+    """Encode a tap's proof, or the URL that a card returned."""
     return {"url": proof} if isinstance(proof, str) else msgspec.to_builtins(proof)
 
 

@@ -83,7 +83,7 @@ class Code(StrEnum):
     SERVICE_UNAVAILABLE = "SERVICE_UNAVAILABLE"
 
 
-#: Code to (HTTP status, short text in the `error` field of the response).
+#: Code to (HTTP status, short text in the response's `error` field).
 TABLE: Mapping[Code, tuple[int, str]] = {
     Code.INVALID_REQUEST: (400, "Invalid request"),
     Code.INVALID_PIN: (400, "Invalid PIN"),
@@ -187,7 +187,7 @@ class ApiError(Exception):
 
 
 def require_found(value: T | None, code: Code, message: str | None = None) -> T:
-    """Return the result of a lookup, or raise an error if it is None."""
+    """Return a lookup's result, or raise an error if it is None."""
     if value is None:
         raise ApiError(code, message)
     return value

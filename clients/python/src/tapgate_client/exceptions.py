@@ -102,9 +102,9 @@ class SignatureError(TapgateError):
 class ApiError(TapgateError):
     """Gateway error response.
 
-    `code` is one of `tapgate_client.errors.Code`, or the code of a newer gateway. `error` is its
-    short text, `message` explains the case, and `details` depends on the code. `retry_after` is
-    the number of seconds to wait before a retry, if the gateway sent it. `replayed` is true if the
+    `code` is one of `tapgate_client.errors.Code`, or a newer gateway's code. `error` is its short
+    text, `message` explains the case, and `details` depends on the code. `retry_after` is the
+    number of seconds to wait before a retry, if the gateway sent it. `replayed` is true if the
     response to an earlier attempt with the same idempotency key was replayed.
     """
 
@@ -206,7 +206,7 @@ _DECLINE_CODES: Final = frozenset(
 def build_api_error(
     body: ErrorBody, status: int, request_id: str, retry_after: float | None = None
 ) -> ApiError:
-    """Return the exception for an error response; an unknown code gets the class of its status."""
+    """Return the exception for an error response; an unknown code gets its status's class."""
     error_class = _CLASS_BY_STATUS.get(status, ValidationError if status < 500 else ServerError)
     if body.code in _DECLINE_CODES:
         error_class = DeclinedError

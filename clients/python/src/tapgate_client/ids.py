@@ -41,7 +41,7 @@ def encode(prefix: str, number: int) -> str:
 
 
 def decode(prefix: str, text: str) -> int | None:
-    """Return the internal ID of a public ID, or None if it is not valid with this prefix."""
+    """Return the internal ID for a public ID, or None if it is not valid with this prefix."""
     if not text.startswith(prefix) or len(text) != len(prefix) + _ENCODED_LENGTH:
         return None
     number = 0

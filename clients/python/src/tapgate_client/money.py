@@ -37,7 +37,7 @@ class AmountError(ValueError):
 
 
 def get_decimals(currency: str) -> int:
-    """Return the ISO 4217 decimals of a currency; raise KeyError if it is unknown."""
+    """Return a currency's ISO 4217 decimals; raise KeyError if it is unknown."""
     return _DECIMALS[currency]
 
 

@@ -42,7 +42,7 @@ def is_business_name(text: str) -> bool:
     return _is_name(text, _BUSINESS_CHARACTERS)
 
 
-@lru_cache(maxsize=1024)  # a list has many transactions of a few people
+@lru_cache(maxsize=1024)  # a list has many transactions by few people
 def clean_person_name(name: str) -> str:
     """Return a stored customer or child name as other people may see it."""
     return _clean(name, frozenset())

@@ -1,4 +1,4 @@
-"""Cursor pagination of lists."""
+"""Cursor pagination for lists."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Generic, TypeVar
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Paginator(Generic[T]):
-    """Iterable that yields all items of a list and fetches pages as needed."""
+    """Iterable that yields all items in a list and fetches pages as needed."""
 
     def __init__(
         self, send: Callable[[Operation[Page[T]]], Page[T]], operation: Operation[Page[T]]
@@ -31,7 +31,7 @@ class Paginator(Generic[T]):
 
 
 class AsyncPaginator(Generic[T]):
-    """Asynchronous iterable that yields all items of a list and fetches pages as needed."""
+    """Asynchronous iterable that yields all items in a list and fetches pages as needed."""
 
     def __init__(
         self,

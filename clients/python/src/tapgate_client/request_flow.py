@@ -1,4 +1,4 @@
-"""Lifecycle of a request, including retries and token renewal, without any I/O.
+"""Request lifecycle, including retries and token renewal, without any I/O.
 
 `RequestFlow.run` is a generator: it yields the next step, and a transport performs the step and
 sends back the result. Both modes therefore share one set of retry rules.

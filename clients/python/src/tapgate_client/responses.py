@@ -29,8 +29,8 @@ _PROXY_ERROR_STATUSES = (502, 503, 504)
 class File(msgspec.Struct, frozen=True, kw_only=True):
     """Downloaded file.
 
-    `next_cursor` identifies the next file of an export and is None on the last file. `masked` is
-    true if personal data of restricted subscribers is omitted.
+    `next_cursor` identifies an export's next file and is None on the last file. `masked` is true if
+    personal data of restricted subscribers is omitted.
     """
 
     content: bytes

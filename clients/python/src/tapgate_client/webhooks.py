@@ -9,7 +9,7 @@ from tapgate_client import signing
 from tapgate_client.clock import Clock, system_clock
 from tapgate_client.exceptions import SignatureError
 
-#: Signature header of a funding partner's webhook.
+#: Signature header in a funding partner's webhook.
 PARTNER_SIGNATURE_HEADER = "X-Webhook-Signature"
 
 
@@ -35,7 +35,7 @@ def verify(
     *,
     clock: Clock = system_clock,
 ) -> Event:
-    """Return the event of a webhook request, or raise `SignatureError`.
+    """Return a webhook request's event, or raise `SignatureError`.
 
     `secret` is the endpoint's secret (`whsec_...`), or several secrets of which one must match,
     such as the old and the new secret during a rotation. `body` is the raw request body. Header

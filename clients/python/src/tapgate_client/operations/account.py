@@ -57,7 +57,7 @@ class AccountOperations(OperationGroup[M]):
         recently.
 
         Args:
-            code: Six digits of an authenticator app, or a recovery code.
+            code: Six-digit authenticator app code, or a recovery code.
 
         Example:
             client.account.confirm_totp(code="492039")
@@ -73,7 +73,7 @@ class AccountOperations(OperationGroup[M]):
         Access: an admin with any role.
 
         Args:
-            code: Six digits of an authenticator app, or a recovery code.
+            code: Six-digit authenticator app code, or a recovery code.
 
         Example:
             client.account.remove_totp(code="492039")
@@ -109,7 +109,7 @@ class AccountOperations(OperationGroup[M]):
         Access: an admin with any role.
 
         Args:
-            otp: Six digits of an authenticator app, or a recovery code.
+            otp: Six-digit authenticator app code, or a recovery code.
 
         Example:
             client.account.step_up(

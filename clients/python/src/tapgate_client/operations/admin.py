@@ -52,7 +52,7 @@ class AdminOperations(OperationGroup[M]):
         Public.
 
         Args:
-            otp: Six digits of an authenticator app, or a recovery code.
+            otp: Six-digit authenticator app code, or a recovery code.
 
         Example:
             client.admin.log_in(
@@ -362,7 +362,7 @@ class AdminOperations(OperationGroup[M]):
         Public.
 
         Args:
-            otp: Six digits of an authenticator app, or a recovery code.
+            otp: Six-digit authenticator app code, or a recovery code.
 
         Example:
             client.admin.log_in_with_oidc(

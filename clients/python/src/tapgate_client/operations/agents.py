@@ -335,7 +335,7 @@ class AgentsOperations(OperationGroup[M]):
         verified it recently.
 
         Args:
-            currency: ISO 4217 code of the platform's currency.
+            currency: The platform currency's ISO 4217 code.
             amount: Decimal amount in major units.
 
         Example:
@@ -369,7 +369,7 @@ class AgentsOperations(OperationGroup[M]):
         Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin).
 
         Args:
-            currency: ISO 4217 code of the platform's currency.
+            currency: The platform currency's ISO 4217 code.
             card_serial: 1 to 32 letters, digits or dashes.
             amount: Decimal amount in major units.
             agent_pin: 4 digits.
@@ -408,7 +408,7 @@ class AgentsOperations(OperationGroup[M]):
         Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin).
 
         Args:
-            currency: ISO 4217 code of the platform's currency.
+            currency: The platform currency's ISO 4217 code.
             card_serial: 1 to 32 letters, digits or dashes.
             amount: Decimal amount in major units.
             agent_pin: 4 digits.
@@ -443,7 +443,7 @@ class AgentsOperations(OperationGroup[M]):
         Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin).
 
         Args:
-            currency: ISO 4217 code of the platform's currency.
+            currency: The platform currency's ISO 4217 code.
             amount: Decimal amount in major units.
             pin: 4 digits.
 
@@ -472,7 +472,7 @@ class AgentsOperations(OperationGroup[M]):
         Access: an admin (finance_user, system_admin).
 
         Args:
-            currency: ISO 4217 code of the platform's currency.
+            currency: The platform currency's ISO 4217 code.
 
         Example:
             client.agents.pay_out_commission(

@@ -43,7 +43,7 @@ class ComplianceOperations(OperationGroup[M]):
 
         Args:
             amount: Decimal amount in major units.
-            currency: ISO 4217 code of the platform's currency.
+            currency: The platform currency's ISO 4217 code.
 
         Example:
             client.compliance.check(

@@ -121,7 +121,7 @@ class PartnersOperations(OperationGroup[M]):
         verified it recently.
 
         Args:
-            currency: ISO 4217 code of the platform's currency.
+            currency: The platform currency's ISO 4217 code.
             amount: Decimal amount in major units.
 
         Example:
@@ -258,7 +258,7 @@ class PartnersOperations(OperationGroup[M]):
         partner's signature. An admin with a second factor must have verified it recently.
 
         Args:
-            currency: ISO 4217 code of the platform's currency.
+            currency: The platform currency's ISO 4217 code.
             card_serial: 1 to 32 letters, digits or dashes.
             amount: Decimal amount in major units.
 

@@ -52,7 +52,7 @@ class PosOperations(OperationGroup[M]):
         Access: a processor's or terminal's signature.
 
         Args:
-            currency: ISO 4217 code of the platform's currency.
+            currency: The platform currency's ISO 4217 code.
             card_serial: 1 to 32 letters, digits or dashes.
             amount: Decimal amount in major units.
             metadata: At most 4 KiB. Integers up to 2^53, other numbers up to 1e15.
@@ -129,7 +129,7 @@ class PosOperations(OperationGroup[M]):
         Access: a processor's or terminal's signature.
 
         Args:
-            currency: ISO 4217 code of the platform's currency.
+            currency: The platform currency's ISO 4217 code.
             amount: Decimal amount in major units.
 
         Example:

@@ -121,7 +121,7 @@ class ProcessorsOperations(OperationGroup[M]):
         verified it recently.
 
         Args:
-            currency: ISO 4217 code of the platform's currency.
+            currency: The platform currency's ISO 4217 code.
             amount: Decimal amount in major units.
 
         Example:

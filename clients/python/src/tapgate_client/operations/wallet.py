@@ -41,7 +41,7 @@ class WalletOperations(OperationGroup[M]):
         an internal service's signature.
 
         Args:
-            currency: ISO 4217 code of the platform's currency.
+            currency: The platform currency's ISO 4217 code.
             recipient_card_serial: 1 to 32 letters, digits or dashes.
             recipient_phone_number: E.164 format. Spaces and punctuation are removed.
             amount: Decimal amount in major units.
@@ -80,7 +80,7 @@ class WalletOperations(OperationGroup[M]):
         An admin with a second factor must have verified it recently.
 
         Args:
-            currency: ISO 4217 code of the platform's currency.
+            currency: The platform currency's ISO 4217 code.
             amount: Decimal amount in major units.
             pin: 4 digits.
 
@@ -134,7 +134,7 @@ class WalletOperations(OperationGroup[M]):
             amount: Decimal amount in major units.
             card_serial: 1 to 32 letters, digits or dashes.
             recipient_card_serial: 1 to 32 letters, digits or dashes.
-            currency: ISO 4217 code of the platform's currency.
+            currency: The platform currency's ISO 4217 code.
 
         Example:
             client.wallet.create_quote(

@@ -1,1 +1,1 @@
-"""Schemas of the API: every request and response, shared by the server and the client."""
+"""API schemas: every request and response, shared by the server and the client."""

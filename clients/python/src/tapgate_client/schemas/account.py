@@ -1,4 +1,4 @@
-"""Requests and responses of an admin's own account."""
+"""Requests and responses for an admin's own account."""
 
 from typing import Annotated
 
@@ -34,7 +34,7 @@ class NewRecoveryCodes(Redacted, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepUp(msgspec.Struct, kw_only=True):
-    """Either a code or the proof of a passkey."""
+    """Either a code or a passkey proof."""
 
     otp: Otp | None = None
     passkey: AssertedCredential | None = None

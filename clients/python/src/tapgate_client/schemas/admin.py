@@ -1,4 +1,4 @@
-"""Requests and responses of admins, sessions and API keys."""
+"""Requests and responses for admins, sessions and API keys."""
 
 from enum import StrEnum
 from ipaddress import IPv6Network, ip_network
@@ -56,14 +56,14 @@ class Scope(StrEnum):
 
 
 class OtpRule(TextRule):
-    """Code of an authenticator app, or a recovery code."""
+    """Authenticator app code, or a recovery code."""
 
     example = "492039"
 
     def to_json_schema(self) -> dict[str, Any]:
         return {
             **super().to_json_schema(),
-            "description": "Six digits of an authenticator app, or a recovery code",
+            "description": "Six-digit authenticator app code, or a recovery code",
         }
 
 
@@ -98,7 +98,7 @@ class OidcStart(Redacted, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OidcStepUp(msgspec.Struct, kw_only=True):
-    """Redirect of the identity provider to the console."""
+    """Identity provider's redirect to the console."""
 
     login_token: Annotated[str, TextRule(2048)]
     state: Text
@@ -169,7 +169,7 @@ class Admin(AdminFields, frozen=True, kw_only=True):
 
 
 class NewAdminRecord(Admin, frozen=True, kw_only=True):
-    """Record of a new admin. `invitation` is present if no password was given."""
+    """New admin's record. `invitation` is present if no password was given."""
 
     invitation: "Invitation | msgspec.UnsetType" = msgspec.UNSET
 

@@ -26,7 +26,7 @@ _DEFAULT_EXPIRY_SECONDS: Final = 86_400
 
 
 class Operation(StrEnum):
-    """Operation that approval rules can guard. A change of the rules has no rule of its own."""
+    """Operation that approval rules can guard. A rule change has no separate rule."""
 
     AGENT_FUND = "agent_fund"
     PARTNER_FUND = "partner_fund"
@@ -102,8 +102,8 @@ class RolesRule(Rule):
 class ApprovalRule(msgspec.Struct, kw_only=True):
     """Rule that holds an operation until `approvers` admins with one of the roles approve it.
 
-    With `above`, it holds only requests that exceed this amount together with the maker's other
-    requests of the last 24 hours.
+    With `above`, it applies only to requests that exceed this amount together with the maker's
+    other requests in the last 24 hours.
     """
 
     operation: GuardableOperationField
@@ -154,14 +154,14 @@ class ApprovalDecision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApprovalRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Request of an admin that waits, or waited, for the approval of other admins.
+    """Admin request that waits, or waited, for approval by other admins.
 
     `changes` has the old and the new value of each field that the request sets. `resource_id` is
-    the ID of the record that the request changes. `approvers` are the IDs of the admins who have
-    approved it, and `required_approvers` is the number that it needs.
+    the changed record's ID. `approvers` are the IDs of the admins who have approved it, and
+    `required_approvers` is the number that it needs.
 
-    `result` is the response of the executed request. Secrets in it are shown once: an API key to
-    the maker, in the first response of `GET /approvals/{id}`, an invitation or reset link to the
+    `result` is the executed request's response. Secrets in it are shown once: an API key to the
+    maker, in the first response of `GET /approvals/{id}`, an invitation or reset link to the
     approver who executed the request, in the response of `POST /approvals/{id}/approve`.
     `disclosed` is true if this response shows them. If the request failed, `result` is the error
     and `code` its code.

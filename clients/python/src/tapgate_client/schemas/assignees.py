@@ -10,7 +10,7 @@ UNASSIGNED: Final = "none"
 
 
 class AssigneeRule(IdRule):
-    """ID of an admin, or `none`."""
+    """Admin ID, or `none`."""
 
     def __init__(self) -> None:
         super().__init__(ids.ADMIN)

@@ -1,4 +1,4 @@
-"""Requests and responses of the audit log."""
+"""Audit log requests and responses."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -45,8 +45,8 @@ class NamedRecord(msgspec.Struct, frozen=True, kw_only=True):
 class AuditPage(Page[AuditEntry], kw_only=True):
     """One page of the audit log.
 
-    `names` has the names of the records that the entries refer to. Restricted subscribers are
-    absent until the admin verifies a one-time code.
+    `names` has the names of records that the entries refer to. Restricted subscribers are absent
+    until the admin verifies a one-time code.
     """
 
     names: list[NamedRecord]
@@ -69,7 +69,7 @@ class VerifyQuery(msgspec.Struct, kw_only=True):
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """Result of verifying the audit log, with the first mismatch if there is one.
 
-    `first_broken` is the ID of the first entry that does not match. If all entries match but the
+    `first_broken` is the ID for the first entry that does not match. If all entries match but the
     chain ends too early or its last hash differs from the recorded head, `first_broken` is the
     sequence number of that head.
     """

@@ -1,4 +1,4 @@
-"""Requests and responses of the platform's branding and of an admin's preferences."""
+"""Requests and responses for the platform's branding and an admin's preferences."""
 
 from functools import cache
 from typing import Annotated, Any, Final
@@ -38,7 +38,7 @@ class ColorRule(Rule):
 
 
 class LogoRule(Rule):
-    """Data URI of a PNG image. The image is decoded later, in a thread."""
+    """PNG image as a data URI. The image is decoded later, in a thread."""
 
     example = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="  # noqa: E501
     max_json_bytes = MAX_LOGO_CHARACTERS
@@ -59,7 +59,7 @@ _list_timezones = cache(available_timezones)
 
 
 class TimezoneRule(Rule):
-    """Name of a time zone, such as `Africa/Freetown`."""
+    """Time zone name, such as `Africa/Freetown`."""
 
     example = "Africa/Freetown"
 
@@ -96,7 +96,7 @@ class PreferencesUpdate(msgspec.Struct, kw_only=True):
 
 
 class Preferences(msgspec.Struct, frozen=True, kw_only=True):
-    """How an admin sees the console. Null is the setting of the browser."""
+    """How an admin sees the console. Null means the browser's setting."""
 
     theme: str | None
     timezone: str | None

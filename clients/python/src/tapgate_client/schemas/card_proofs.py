@@ -1,4 +1,4 @@
-"""Keysets, personalization of cards, and the proofs of their taps."""
+"""Keysets, card personalization, and card proofs."""
 
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final
@@ -99,7 +99,7 @@ def parse_tap_url(url: str) -> tuple[str, str] | None:
 
 
 class CardProof(Redacted, msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Proof of a tap: `picc_data` and `cmac`, or the `url` that contains them."""
+    """A tap's proof: `picc_data` and `cmac`, or the `url` that contains them."""
 
     picc_data: Annotated[str, _PICC_DATA_RULE] | None = None
     cmac: Annotated[str, _CMAC_RULE] | None = None
@@ -149,7 +149,7 @@ class NewKeyset(Redacted, msgspec.Struct, kw_only=True):
 class KeysetRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Keyset as returned by the API, without its keys.
 
-    `kcv` consists of the key check values of the meta read key and the file read key: the first 3
+    `kcv` consists of the key check values for the meta read key and the file read key: the first 3
     bytes of an encrypted zero block each, in hex. `cards` is the number of cards with its keys.
     """
 
@@ -163,7 +163,7 @@ class KeysetRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeysetRetirement(msgspec.Struct, kw_only=True):
-    """Retirement of a keyset. `cards` confirms how many cards stop working."""
+    """Keyset retirement. `cards` confirms how many cards stop working."""
 
     cards: Annotated[int, IntegerRange(0)] | None = None
 
@@ -173,7 +173,7 @@ class NewPersonalization(msgspec.Struct, kw_only=True):
 
 
 class CardKeys(Redacted, msgspec.Struct, frozen=True, kw_only=True):
-    """Keys of a card's chip, as hex digits: `k1` is the file read key, `k2` the meta read key."""
+    """A card chip's keys, as hex digits: `k1` is the file read key, `k2` the meta read key."""
 
     k0: Annotated[str, Example("returned only once")]
     k1: Annotated[str, Example("returned only once")]

@@ -1,4 +1,4 @@
-"""Request and response bodies of cards."""
+"""Card request and response bodies."""
 
 from enum import StrEnum
 from typing import Annotated, ClassVar
@@ -23,7 +23,7 @@ from tapgate_client.schemas.values import Example, Id, Money, Time, Word
 
 
 class CardStatus(StrEnum):
-    """Status of a card. `EXPIRED` is not stored: it is derived from `expires_at`."""
+    """Card status. `EXPIRED` is not stored: it is derived from `expires_at`."""
 
     UNASSIGNED = "UNASSIGNED"
     ACTIVE = "ACTIVE"
@@ -134,7 +134,7 @@ class NewChildCard(msgspec.Struct, kw_only=True):
 
 
 class ChildCardUpdate(msgspec.Struct, kw_only=True):
-    """Fields of a child card to change. Omitted fields keep their values."""
+    """Child card fields to change. Omitted fields keep their values."""
 
     daily_limit: Amount | None = None
     child_name: PersonName | None = None
@@ -170,7 +170,7 @@ class RowError(msgspec.Struct, frozen=True):
 
 
 class UploadCardsResponse(SuccessResponse, kw_only=True):
-    """Result of a card upload. `total` is the sum of created, skipped and failed rows."""
+    """Card upload result. `total` is the sum of created, skipped and failed rows."""
 
     total: int
     created: int

@@ -1,4 +1,4 @@
-"""Turns of the chat, as reported by the messenger."""
+"""Chat turns, as reported by the messenger."""
 
 import re
 from enum import StrEnum
@@ -37,14 +37,14 @@ class ChatInput(StrEnum):
 
 class ChatOutcome(StrEnum):
     ANSWERED = "answered"
-    IN_PROGRESS = "in_progress"  # the chat waits for an answer of the customer
+    IN_PROGRESS = "in_progress"  # the chat waits for the customer's answer
     CANCELLED = "cancelled"
     DECLINED = "declined"  # the gateway rejected the last request
     FAILED = "failed"  # the gateway did not respond, or the message could not be processed
 
 
 class SymbolRule(Rule):
-    """Name of a command or error. Digits and spaces are rejected, so it cannot be a chat text."""
+    """Command or error name. Digits and spaces are rejected, so it cannot be a chat text."""
 
     max_json_bytes = 6 * 40
 
@@ -62,9 +62,9 @@ class SymbolRule(Rule):
 
 
 class ChatTurn(msgspec.Struct, kw_only=True):
-    """Turn of the chat. `turn_id` contains the time at which it ended.
+    """Chat turn. `turn_id` contains the time at which it ended.
 
-    `command` is null if the message named none. `error_code` is the code of a declined request.
+    `command` is null if the message named none. `error_code` is a declined request's code.
     `replies` is the number of replies.
     """
 

@@ -20,7 +20,7 @@ class ErrorBody(msgspec.Struct, omit_defaults=True):
 
 
 class Redacted:
-    """Base class of records that contain a secret: their `repr` hides all fields."""
+    """Base class for records that contain a secret: their `repr` hides all fields."""
 
     __slots__ = ()
 
@@ -37,7 +37,7 @@ class OptionalReason(msgspec.Struct, kw_only=True):
 
 
 class Rotation(msgspec.Struct, kw_only=True):
-    """Rotation of a secret. The previous secret remains valid for `grace_seconds`."""
+    """Secret rotation. The previous secret remains valid for `grace_seconds`."""
 
     grace_seconds: Annotated[int, IntegerRange(0, 86_400)] | None = None
 

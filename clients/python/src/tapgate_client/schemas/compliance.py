@@ -35,7 +35,7 @@ MAX_WINDOW_SECONDS: Final = 366 * 86_400
 
 
 class Severity(StrEnum):
-    """Severity of an alert or a rule, in ascending order."""
+    """Alert or rule severity, in ascending order."""
 
     LOW = "LOW"
     MEDIUM = "MEDIUM"

@@ -47,7 +47,7 @@ class Rule(ABC):
     example: Any
     #: Form in which the value is logged, or None if it may be secret or personal.
     log_form: LogForm | None = None
-    #: The maximum size of a valid value in JSON, including any escapes.
+    #: A valid value's maximum size in JSON, including any escapes.
     max_json_bytes: int = 6 * 64
 
     @abstractmethod
@@ -56,7 +56,7 @@ class Rule(ABC):
 
     @abstractmethod
     def to_json_schema(self) -> dict[str, Any]:
-        """Return the JSON Schema keywords of the rule."""
+        """Return the rule's JSON Schema keywords."""
 
     def for_currency(self, currency: str) -> "Rule":
         """Return the rule for this platform currency."""
@@ -86,7 +86,7 @@ class TextRule(Rule):
 
 
 class IdempotencyKeyRule(TextRule):
-    """Idempotency key of a request that moves money."""
+    """Idempotency key for a request that moves money."""
 
     log_form = LogForm.WORD
     example = "7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d"
@@ -165,8 +165,8 @@ class Choice(Rule):
     """One of a fixed set of strings, for fields that accept only some values of an enum.
 
     `Annotated[AlertStatus, Choice(AlertStatus.RESOLVED, ...)]`. A field whose type is an enum has
-    the rule of `get_enum_rule`. `name` is the name of the enum in the OpenAPI document. On a
-    response field the rule only describes the value.
+    the rule of `get_enum_rule`. `name` is the enum's name in the OpenAPI document. On a response
+    field the rule only describes the value.
     """
 
     log_form = LogForm.WORD
@@ -189,7 +189,7 @@ class Choice(Rule):
 
 @cache
 def get_enum_rule(kind: type[Enum]) -> Choice:
-    """Return the rule of fields whose type is an enum of strings."""
+    """Return the rule for fields whose type is a string enum."""
     return Choice(*(member.value for member in kind), name=kind.__name__)
 
 
@@ -359,7 +359,7 @@ class CurrencyRule(Rule):
         return value
 
     def to_json_schema(self) -> dict[str, Any]:
-        return {"description": "ISO 4217 code of the platform's currency"}
+        return {"description": "The platform currency's ISO 4217 code"}
 
 
 class DateRule(Rule):

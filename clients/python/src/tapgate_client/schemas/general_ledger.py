@@ -70,7 +70,7 @@ GlName = Annotated[str, GlNameRule()]
 
 
 class GlCode(msgspec.Struct, frozen=True, kw_only=True):
-    """GL code of an account kind: its account in the company's chart of accounts."""
+    """GL code for an account kind: its account in the company's chart of accounts."""
 
     kind: AccountKind
     gl_code: GlCodeField
@@ -99,7 +99,7 @@ class NormalSide(StrEnum):
 
 
 class KindBalance(msgspec.Struct, kw_only=True):
-    """Total balance of the accounts of one kind.
+    """Total balance for one account kind.
 
     `balance` is positive on the `normal_side` of the account: debit for assets and expenses, credit
     for liabilities and income. `debit` or `credit` has the same amount without a sign. `account_id`

@@ -1,4 +1,4 @@
-"""Responses of the health endpoints of both services."""
+"""Health endpoint responses for both services."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -50,7 +50,7 @@ class Readiness(msgspec.Struct, kw_only=True):
 
 
 class Replication(msgspec.Struct, kw_only=True, frozen=True):
-    """Replication of the database. The counts are of connected standbys; null if unknown."""
+    """Database replication. The counts are of connected standbys; null if unknown."""
 
     mode: ReplicationMode
     standbys: int | None = None
@@ -63,7 +63,7 @@ class WalletCore(msgspec.Struct):
 
 
 class Health(msgspec.Struct):
-    """Health of the gateway. Older gateways omit the fields after `wallet_core`."""
+    """Gateway health. Older gateways omit the fields after `wallet_core`."""
 
     service: Annotated[str, Example("tapgate")]
     version: str

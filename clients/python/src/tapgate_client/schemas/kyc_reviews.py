@@ -1,4 +1,4 @@
-"""Requests and responses of the KYC review queue."""
+"""KYC review queue requests and responses."""
 
 from typing import Annotated
 

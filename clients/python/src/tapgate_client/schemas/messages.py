@@ -1,4 +1,4 @@
-"""Delivery statuses of messages sent to phones, as reported by the messenger."""
+"""Delivery statuses for messages sent to phones, as reported by the messenger."""
 
 from enum import StrEnum
 from typing import Annotated, Final
@@ -11,7 +11,7 @@ from tapgate_client.schemas.values import Time, Word
 
 
 class MessageStatus(StrEnum):
-    """Delivery status of a message. The messenger reports all but `QUEUED`."""
+    """Message delivery status. The messenger reports all but `QUEUED`."""
 
     QUEUED = "queued"
     SENT = "sent"

@@ -1,4 +1,4 @@
-"""Money views: the account of a merchant over a period, and the liquidity of agents."""
+"""Money views: a merchant's account over a period, and agent liquidity."""
 
 from typing import Annotated
 
@@ -22,10 +22,10 @@ class ProcessorSummaryQuery(msgspec.Struct, kw_only=True):
 
 
 class ProcessorTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Movements of a processor's settlement account.
+    """Movements on a processor's settlement account.
 
-    `fees` are the fees of sales minus the fees that refunds returned, `fee_refunded`. `net` is
-    sales minus fees, refunds and payouts, plus all other movements.
+    `fees` are the sales fees minus the fees that refunds returned, `fee_refunded`. `net` is sales
+    minus fees, refunds and payouts, plus all other movements.
     """
 
     sales_count: int
@@ -89,9 +89,9 @@ class LiquidityQuery(msgspec.Struct, kw_only=True):
 
 
 class AgentLiquidity(msgspec.Struct, frozen=True, kw_only=True):
-    """Float of an active agent, and for how many days it lasts.
+    """An active agent's float, and for how many days it lasts.
 
-    `daily_outflow` is the average of cash-ins minus cash-outs of the last 7 days; it is negative if
+    `daily_outflow` is the average of cash-ins minus cash-outs in the last 7 days; it is negative if
     the float grows. `days_of_cover` is null unless the outflow is positive.
     """
 

@@ -1,4 +1,4 @@
-"""Response of the list of nodes."""
+"""Node list response."""
 
 from enum import StrEnum
 
@@ -23,7 +23,7 @@ class NodeStatus(StrEnum):
 class NodeRecord(msgspec.Struct, kw_only=True):
     """A running node, as last reported by the node itself.
 
-    `differences` names the settings whose values differ from those of most nodes.
+    `differences` names the settings whose values differ from the values on most nodes.
     """
 
     id: Id
@@ -43,7 +43,7 @@ class NodeRecord(msgspec.Struct, kw_only=True):
 
 
 class SchemaRecord(msgspec.Struct, kw_only=True):
-    """Schema of the database. `pending` names the migrations that are not applied yet."""
+    """Database schema. `pending` names the migrations that are not applied yet."""
 
     #: Number of the newest migration that is applied.
     newest_migration: str
@@ -66,7 +66,7 @@ class PostgresRecord(msgspec.Struct, kw_only=True):
 
 class NodeList(msgspec.Struct, kw_only=True):
     data: list[NodeRecord]
-    #: Replication of the database; null while the database is unavailable.
+    #: Database replication; null while the database is unavailable.
     replication: Replication | None
     #: Older gateways omit it.
     database_schema: SchemaRecord | None = None
@@ -75,7 +75,7 @@ class NodeList(msgspec.Struct, kw_only=True):
 
 
 class SettingRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Setting of a node. `value` is null if it is hidden, because it is secret, or not set."""
+    """Node setting. `value` is null if it is hidden, because it is secret, or not set."""
 
     name: str
     value: str | None

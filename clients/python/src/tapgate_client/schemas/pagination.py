@@ -1,8 +1,8 @@
-"""Cursor pagination of lists.
+"""Cursor pagination for lists.
 
-The cursor encodes the position of the last row of a page, so that rows added between two requests
-cause neither duplicates nor gaps. In most lists, which are newest first, the position is the row's
-ID. In a list with another order, it is the row's sort key followed by its ID.
+The cursor encodes the position of a page's last row, so that rows added between two requests cause
+neither duplicates nor gaps. In most lists, which are newest first, the position is the row's ID. In
+a list with another order, it is the row's sort key followed by its ID.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,28 +56,28 @@ class CursorRule(Rule):
 
 
 class PageQuery(msgspec.Struct, kw_only=True):
-    """Query parameters of a paginated list. Subclasses add filters."""
+    """Query parameters for a paginated list. Subclasses add filters."""
 
     limit: Annotated[int, IntegerRange(1, 100)] = 50
     cursor: Annotated[str, CursorRule()] | None = None
 
     @property
     def position(self) -> tuple[int, ...]:
-        """Position of the last row of the previous page; empty for the first page."""
+        """Position of the previous page's last row; empty for the first page."""
         return () if self.cursor is None else _decode_cursor(self.cursor)
 
     @property
     def before_id(self) -> int:
-        """Exclusive upper bound of the row ids on this page."""
+        """Exclusive upper bound for row ids on this page."""
         return self._get_last_id(default=2**63 - 1)
 
     @property
     def after_id(self) -> int:
-        """Exclusive lower bound of the row ids on this page, for a list with the oldest first."""
+        """Exclusive lower bound for row ids on this page, for a list with the oldest first."""
         return self._get_last_id(default=-1)
 
     def _get_last_id(self, default: int) -> int:
-        """Return the last ID of the previous page; reject the cursor of a list in another order."""
+        """Return the previous page's last ID; reject a cursor from a list in another order."""
         if len(self.position) > 1:
             raise invalid_field("cursor", INVALID_CURSOR)
         return self.position[0] if self.position else default
@@ -89,7 +89,7 @@ class PageOrder(StrEnum):
 
 
 class OrderedPageQuery(PageQuery, kw_only=True):
-    """Query parameters of a list that can also start with the oldest record."""
+    """Query parameters for a list that can also start with the oldest record."""
 
     order: PageOrder = PageOrder.NEWEST
 
@@ -100,7 +100,7 @@ class NameOrder(StrEnum):
 
 
 class NamedPageQuery(PageQuery, kw_only=True):
-    """Query parameters of a list that can also be in the order of names."""
+    """Query parameters for a list that can also be sorted by name."""
 
     order: NameOrder = NameOrder.NEWEST
 
@@ -108,7 +108,7 @@ class NamedPageQuery(PageQuery, kw_only=True):
 class Page(msgspec.Struct, Generic[T]):
     """One page of a list.
 
-    `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+    `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
     otherwise.
     """
 
@@ -126,7 +126,7 @@ def paginate(
 ) -> Page[T]:
     """Return a page of rows that were selected with `LIMIT query.limit + 1`.
 
-    `to_record` returns the record of a row, `key` its position.
+    `to_record` returns a row's record, `key` its position.
     """
     page_rows = rows[: query.limit]
     has_more = len(rows) > query.limit

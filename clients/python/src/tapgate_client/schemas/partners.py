@@ -1,4 +1,4 @@
-"""Requests and responses of partners: accounts, signing keys and top-ups."""
+"""Partner requests and responses: accounts, signing keys and top-ups."""
 
 from enum import StrEnum
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""Requests and responses of passkeys, in the JSON format of the WebAuthn standard (level 3).
+"""Passkey requests and responses, in the WebAuthn standard's JSON format (level 3).
 
 Browsers convert to and from this format with `PublicKeyCredential.parseCreationOptionsFromJSON`,
 `parseRequestOptionsFromJSON` and `toJSON`. Binary values are base64url without padding.
@@ -88,7 +88,7 @@ class AssertionResponse(msgspec.Struct, kw_only=True):
 
 
 class AssertedCredential(msgspec.Struct, kw_only=True):
-    """Proof of a passkey: the result of `navigator.credentials.get()`."""
+    """Passkey proof: the result of `navigator.credentials.get()`."""
 
     id: CredentialId
     raw_id: CredentialId = msgspec.field(name="rawId")
@@ -163,7 +163,7 @@ class CreationOptions(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 
 class RequestOptions(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Options for `navigator.credentials.get()`. The browser offers every passkey of the site."""
+    """Options for `navigator.credentials.get()`. The browser offers every passkey for the site."""
 
     challenge: str
     timeout: int

@@ -37,7 +37,7 @@ class PeriodBoundRule(Rule):
 
 
 class DayRule(DateRule):
-    """Date of a day that starts and ends in the range of `datetime` in every time zone."""
+    """Date of a day that starts and ends in the `datetime` range in every time zone."""
 
     example = "2026-01-31"
 

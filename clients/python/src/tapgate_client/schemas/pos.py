@@ -68,7 +68,7 @@ class PaymentLookup(msgspec.Struct, kw_only=True):
 
 
 class PaymentOutcomeRecord(msgspec.Struct, kw_only=True):
-    """Outcome of a payment: the fields of its receipt, or only `status` and `code` if it failed."""
+    """Payment outcome: the receipt's fields, or only `status` and `code` if it failed."""
 
     success: bool | msgspec.UnsetType = msgspec.UNSET
     message: str | msgspec.UnsetType = msgspec.UNSET
@@ -89,10 +89,10 @@ class RefundRequest(MoneyRequest, kw_only=True):
 
 
 class RefundReceipt(Receipt, kw_only=True):
-    """Receipt of a refund.
+    """Refund receipt.
 
-    `fee_refunded` is the payment's fee, which the last refund of a payment returns to the merchant.
-    It is null in the replay of a refund that was made before this field existed.
+    `fee_refunded` is the payment's fee, which a payment's last refund returns to the merchant. It
+    is null if a replayed refund was made before this field existed.
     """
 
     original_transaction_id: Id
@@ -116,7 +116,7 @@ class VerifyCardRequest(VerifyInAppCardRequest, kw_only=True):
 
 
 class VerifyCardResponse(SuccessResponse, kw_only=True):
-    """Result of a card verification.
+    """Card verification result.
 
     `balance` is present only if `is_active` is true and the card was verified with its PIN.
     """

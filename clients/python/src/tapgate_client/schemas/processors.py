@@ -1,4 +1,4 @@
-"""Requests and responses of processors, their terminals and their signing keys."""
+"""Requests and responses for processors, their terminals and their signing keys."""
 
 from enum import StrEnum
 from typing import Annotated

@@ -21,7 +21,7 @@ class ProviderWarningKind(StrEnum):
 
 
 class ProviderReport(msgspec.Struct, kw_only=True):
-    """State of a template, of the account or of the phone number, as the provider reports it."""
+    """Template, account or phone number state, as the provider reports it."""
 
     kind: ProviderWarningKind
     subject: Annotated[str, TextRule(MAX_SUBJECT_LENGTH)]

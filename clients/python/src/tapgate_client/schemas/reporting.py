@@ -1,4 +1,4 @@
-"""Requests and responses of the overview and of ledger verification."""
+"""Overview and ledger verification requests and responses."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -40,7 +40,7 @@ class Totals(TransactionTotals, kw_only=True):
 
 class Bucket(TransactionTotals, kw_only=True):
     start: Time
-    payments: str  # volume of payments
+    payments: str  # payment volume
 
 
 class TypeTotals(TransactionTotals, kw_only=True):
@@ -52,7 +52,7 @@ class FlowTotals(TransactionTotals, kw_only=True):
 
 
 class PreviousPeriod(msgspec.Struct, kw_only=True):
-    """The period of the same length before, up to the same time of its last day or hour."""
+    """The preceding period with the same length, up to the same time in its last day or hour."""
 
     from_: str = msgspec.field(name="from")
     to: str
@@ -96,9 +96,7 @@ class PlatformBalances(msgspec.Struct, kw_only=True):
     agent_commissions: BalanceAmount
     settlements: BalanceAmount
     clearing: Annotated[str, Example("0.00")]
-    under_review: (
-        BalanceAmount  # held funds, which are included in the balances of the payers' accounts
-    )
+    under_review: BalanceAmount  # held funds, which are included in the payers' account balances
 
 
 class PlatformSnapshot(msgspec.Struct, kw_only=True):
@@ -128,9 +126,9 @@ class ProofRecord(msgspec.Struct, kw_only=True):
 
 
 class AuditChainState(msgspec.Struct, kw_only=True):
-    """Last sealed entry of the audit log, and the number of unsealed entries (at most 100,000).
+    """The audit log's last sealed entry, and the number of unsealed entries (at most 100,000).
 
-    `sealed_until` is the time of the last sealed entry. It is null before the first seal.
+    `sealed_until` is the last sealed entry's time. It is null before the first seal.
     """
 
     sealed_sequence: int
@@ -139,7 +137,7 @@ class AuditChainState(msgspec.Struct, kw_only=True):
 
 
 class LatencyStats(msgspec.Struct, kw_only=True):
-    """Latencies of this node's most recent samples within the last hour.
+    """Latencies from this node's most recent samples within the last hour.
 
     Without samples, all fields except `count` are null.
     """

@@ -1,4 +1,4 @@
-"""Requests and responses of the request log."""
+"""Request log requests and responses."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -25,7 +25,7 @@ class LoggedMethod(StrEnum):
 
 
 class LoggedCaller(StrEnum):
-    """Kind of the caller: an API key, or the owner of a signing key."""
+    """Caller kind: an API key, or a signing key's owner."""
 
     APPLICATION = "api_key"
     PROCESSOR = "processor"

@@ -1,4 +1,4 @@
-"""Requests and responses of the search over all kinds of records."""
+"""Requests and responses for the search over all record kinds."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Final
@@ -9,7 +9,7 @@ from tapgate_client.schemas.fields import IntegerRange, InvalidValueError, Rule,
 from tapgate_client.schemas.values import Id, Word
 
 MAX_SEARCH_LENGTH: Final = 100
-#: Title or subtitle of a result, instead of the name of a restricted subscriber.
+#: Result title or subtitle that replaces a restricted subscriber's name.
 RESTRICTED_SUBSCRIBER: Final = "Restricted subscriber"
 
 

@@ -1,4 +1,4 @@
-"""Request and response bodies of subscribers, their messages and their KYC documents."""
+"""Request and response bodies for subscribers, their messages and their KYC documents."""
 
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final
@@ -204,7 +204,7 @@ class SubscriberFilters(NamedPageQuery, kw_only=True):
 
 
 class LimitUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """Usage of a daily or monthly limit. `remaining` is zero if `used` exceeds the limit."""
+    """Daily or monthly limit usage. `remaining` is zero if `used` exceeds the limit."""
 
     limit: Money
     used: BalanceAmount
@@ -270,7 +270,7 @@ class MessageFilters(PageQuery, kw_only=True):
 
 
 class ImageRule(Rule):
-    """Data URI of a JPEG or PNG image.
+    """JPEG or PNG image as a data URI.
 
     Only the media type is checked here. The image is decoded later, in a thread pool, because
     decoding would block the event loop.

@@ -12,10 +12,10 @@ from tapgate_client.schemas.fields import IdRule, Phone, TextRule
 from tapgate_client.schemas.pagination import OrderedPageQuery
 from tapgate_client.schemas.values import Example, Id, Time, Word
 
-#: Longest text of a customer: that of a chat message.
+#: Longest customer text: the maximum length of a chat message.
 MAX_CUSTOMER_TEXT_LENGTH: Final = 4096
 MAX_MESSAGE_ID_LENGTH: Final = 64
-#: Longest text of a reply: it must fit into a parameter of a message template.
+#: Longest reply text: it must fit into a message template parameter.
 MAX_REPLY_LENGTH: Final = 1000
 #: Messages in one request from each side.
 MAX_MESSAGES: Final = 100
@@ -35,7 +35,7 @@ class SupportSender(StrEnum):
 
 
 class NewSupportMessage(Redacted, msgspec.Struct, kw_only=True):
-    """Message of a customer. With `append_only`, it never opens a new request.
+    """Customer message. With `append_only`, it never opens a new request.
 
     `message_id` identifies the message in the chat. A message whose ID was already received from
     the phone number is not stored again.

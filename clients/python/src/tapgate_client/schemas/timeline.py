@@ -1,4 +1,4 @@
-"""Timeline of a subscriber."""
+"""Subscriber timeline."""
 
 from enum import StrEnum
 
@@ -12,13 +12,13 @@ from tapgate_client.schemas.values import Money, Word
 
 class TimelineKind(StrEnum):
     TRANSACTION = "transaction"
-    PIN = "pin"  # wrong PINs, and changes and resets of the PIN
+    PIN = "pin"  # wrong PINs, PIN changes and PIN resets
     MESSAGE = "message"  # to the subscriber's phone
-    CHAT = "chat"  # turns of the chat: messages from the subscriber with the replies to them
+    CHAT = "chat"  # chat turns: messages from the subscriber with the replies to them
     SUPPORT = "support"  # messages between the subscriber and support staff
     KYC = "kyc"
     ALERT = "alert"
-    ACTION = "action"  # other changes of the subscriber and the subscriber's cards
+    ACTION = "action"  # other changes to the subscriber and the subscriber's cards
 
 
 class TimelineFilters(PageQuery, kw_only=True):
@@ -28,11 +28,11 @@ class TimelineFilters(PageQuery, kw_only=True):
 class TimelineItem(msgspec.Struct, frozen=True, kw_only=True):
     """Something that happened to a subscriber.
 
-    `event` depends on `kind`: the type of a transaction, the template of a message, the command of
-    a chat turn or `message` without one, the sender of a support message, the type of an alert, or
-    the event of an audit entry. Texts of messages are not part of the timeline. `resource_id` is
-    the ID of the transaction, message, chat turn, support request, alert or audit entry, and null
-    for wrong PINs. Of the other fields, those without a value are null.
+    `event` depends on `kind`: a transaction's type, a message's template, a chat turn's command or
+    `message` without one, a support message's sender, an alert's type, or an audit entry's event.
+    Message texts are not part of the timeline. `resource_id` is the ID of the transaction, message,
+    chat turn, support request, alert or audit entry, and null for wrong PINs. Of the other fields,
+    those without a value are null.
     """
 
     at: Word

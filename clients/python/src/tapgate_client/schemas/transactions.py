@@ -51,7 +51,7 @@ class MoneyFlow(StrEnum):
     MONEY_IN = "money_in"  # into customers' wallets, from agents and partners
     MONEY_OUT = "money_out"  # out of customers' wallets, at agents
     REFUNDS = "refunds"
-    INTERNAL = "internal"  # between accounts of agents, merchants, partners and the platform
+    INTERNAL = "internal"  # between agent, merchant, partner and platform accounts
 
 
 FLOW_TYPES: Final[Mapping[MoneyFlow, tuple[TransactionType, ...]]] = {
@@ -199,7 +199,7 @@ class ExportFilters(TransactionFilters, kw_only=True):
 
 
 class TransactionTotalsFilters(msgspec.Struct, kw_only=True):
-    """Filters of a list whose totals are requested."""
+    """Filters for a list whose totals are requested."""
 
     user_id: Annotated[str, UserIdRule()] | None = None
     card_serial: CardSerial | None = None
@@ -212,10 +212,10 @@ class TransactionTotalsFilters(msgspec.Struct, kw_only=True):
 
 
 class TransactionListTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Totals of a list of transactions.
+    """Transaction list totals.
 
     `amount` and `fees` cover completed transactions only, including refunded ones. If `is_complete`
-    is false, the totals cover only the newest transactions of the list.
+    is false, the totals cover only the list's newest transactions.
     """
 
     count: int
@@ -226,7 +226,7 @@ class TransactionListTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Payer or payee of a transaction. A masked transaction has only `type` and `id`."""
+    """Transaction payer or payee. A masked transaction has only `type` and `id`."""
 
     type: PartyType
     id: Id
@@ -238,8 +238,8 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A transaction.
 
     `fee_payer` is null if there is no fee. A sender pays the fee in addition to `amount`, a
-    receiver out of `amount`. `fee_refunded` is the fee of a payment that its last refund returned
-    to the merchant. A refund changes the merchant's balance by `fee_refunded` minus `amount`.
+    receiver out of `amount`. `fee_refunded` is the payment fee that the last refund returned to the
+    merchant. A refund changes the merchant's balance by `fee_refunded` minus `amount`.
 
     Fields without a value are null. Only two fields can be absent: `failure_details`, which admins
     receive for a decline that has details, and `masked`.
@@ -283,7 +283,7 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EntrySide(msgspec.Struct, frozen=True, kw_only=True):
-    """One account of an entry.
+    """One account in an entry.
 
     `kind` is the account kind and `holder_type` is the type of the holder. `holder_id` is null for
     platform accounts. `balance_after` is null for all accounts except the payer's and the payee's.

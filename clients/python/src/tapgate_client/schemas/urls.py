@@ -13,7 +13,7 @@ _SCHEMES: Final = ("https", "http")
 #: Characters allowed in a URL. All others must be percent-encoded.
 _URL_CHARACTERS: Final = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
 _HOST_LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
-#: Last label of a host that some resolvers parse as an IPv4 address: 127.1, 0x7f.1, 017700.
+#: Last host label that some resolvers parse as an IPv4 address: 127.1, 0x7f.1, 017700.
 _NUMERIC_LABEL: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
 _MAX_HOST_NAME_LENGTH: Final = 253
 
@@ -23,7 +23,7 @@ class TargetRejectedError(Exception):
 
 
 class TargetUrlRule(Rule):
-    """Syntax of a webhook URL. In production, the addresses of its host are checked too."""
+    """Webhook URL syntax. In production, its host's addresses are checked too."""
 
     example = "https://shop.example.com/tapgate"
     max_json_bytes = TEXT_RULE.max_json_bytes

@@ -11,7 +11,7 @@ from tapgate_client.schemas.fields import LogForm
 
 
 class TextType:
-    """Example, JSON Schema format and log form of a response field."""
+    """A response field's example, JSON Schema format and log form."""
 
     def __init__(
         self,
@@ -27,9 +27,9 @@ class TextType:
 
 _WORD: Final = TextType(log_form=LogForm.WORD)
 
-#: ID of a record. Examples have the prefix of the record.
+#: Record ID. Examples have the record's prefix.
 Id = Annotated[str, _WORD]
-#: Name of a type, status or reference, which is never personal.
+#: Type, status or reference name, which is never personal.
 Word = Annotated[str, _WORD]
 #: RFC 3339, UTC.
 Time = Annotated[

@@ -45,7 +45,7 @@ class StatementFormat(StrEnum):
     PDF = "pdf"
 
 
-#: Types in which the subscriber of a quote can take part with a card.
+#: Types in which a quote's subscriber can take part with a card.
 _SUBSCRIBER_CARD_TYPES: Final = frozenset(
     {
         TransactionType.POS_PAYMENT,
@@ -140,7 +140,7 @@ class P2pTransferRequest(MoneyRequest, kw_only=True):
 
 
 class Recipient(msgspec.Struct, kw_only=True):
-    """Recipient of a transfer, with the part of the name that a sender may see.
+    """Transfer recipient, with the part of the name that a sender may see.
 
     `card_serial` is absent if the transfer was sent to a phone number.
     """
@@ -165,7 +165,7 @@ class TransferRequest(MoneyRequest, kw_only=True):
 
 
 class TransferReceipt(Receipt, kw_only=True):
-    """Receipt of a transfer. The balance of a platform account is null."""
+    """Transfer receipt. A platform account's balance is null."""
 
     amount: Money
     from_balance: BalanceAmount | None
@@ -191,10 +191,10 @@ class StatementPeriod(msgspec.Struct, kw_only=True):
 
 
 class EntryRecord(msgspec.Struct, kw_only=True):
-    """An entry of a statement.
+    """Statement entry.
 
-    `date` is the day of the movement in the platform's time zone. `type` is `fee` for a fee, which
-    has an entry of its own, and otherwise the type of the transaction.
+    `date` is the movement's day in the platform's time zone. `type` is `fee` for a fee, which has a
+    separate entry, and otherwise the transaction's type.
     """
 
     date: CalendarDate

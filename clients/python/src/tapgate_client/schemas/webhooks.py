@@ -71,7 +71,7 @@ MAX_GRACE_SECONDS: Final = 86_400
 
 
 class WebhookEndpointStatus(StrEnum):
-    """Status of a webhook endpoint. Events are sent only to active endpoints."""
+    """Webhook endpoint status. Events are sent only to active endpoints."""
 
     ACTIVE = "active"
     PAUSED = "paused"  # by an admin; new events are queued
@@ -146,7 +146,7 @@ class WebhookEndpointRecord(msgspec.Struct, frozen=True, kw_only=True):
     #: Null for endpoints that were created before this was recorded.
     created_by: str | None
     created_by_name: str | None
-    #: The last rotation of the secret; null if there was none.
+    #: The last secret rotation; null if there was none.
     rotated_by: str | None
     rotated_by_name: str | None
     rotated_at: Time | None
@@ -212,8 +212,8 @@ class WebhookDelivery(msgspec.Struct, frozen=True, kw_only=True):
 class WebhookDeliveryDetails(WebhookDelivery, frozen=True, kw_only=True):
     """A delivery with its attempts and its request body.
 
-    `payload` is null if the record of the event cannot be loaded. Personal data of subscribers who
-    are restricted now is omitted.
+    `payload` is null if the event's record cannot be loaded. Personal data of subscribers who are
+    restricted now is omitted.
     """
 
     #: The newest 30 at most, oldest first.

@@ -1,4 +1,4 @@
-"""Responses of the work queues."""
+"""Work queue responses."""
 
 from enum import StrEnum
 from typing import Final
