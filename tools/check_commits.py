@@ -51,6 +51,13 @@ class Commit(NamedTuple):
         return cls(commit_id, subject, body, sum(map(int, counts)))
 
 
+def iter_genitives(text: str) -> Iterator[str]:
+    """Yield genitives where English uses a compound noun."""
+    for genitive in GENITIVE.finditer(text):
+        if genitive["head"].lower() not in ORDINARY_HEADS:
+            yield genitive[0]
+
+
 def find_problems(commit: Commit) -> Iterator[str]:
     subject = commit.subject
     if len(subject) > MAX_SUBJECT_LENGTH:
@@ -60,9 +67,8 @@ def find_problems(commit: Commit) -> Iterator[str]:
         yield "is not of the form 'area: Imperative summary' without a final period"
     elif NOT_IMPERATIVE.fullmatch(match["verb"]) and match["verb"] not in IMPERATIVE_VERBS:
         yield f"starts with {match['verb']!r} instead of an imperative such as 'Add'"
-    for genitive in GENITIVE.finditer(subject):
-        if genitive["head"].lower() not in ORDINARY_HEADS:
-            yield f"has the genitive {genitive[0]!r} instead of a compound noun"
+    for genitive in iter_genitives(subject):
+        yield f"has the genitive {genitive!r} instead of a compound noun"
     reason = TRAILER.sub("", commit.body).strip()
     if commit.changed_lines > MAX_UNEXPLAINED_LINES and len(reason) < MIN_BODY_LENGTH:
         yield f"changes {commit.changed_lines} lines without a body that says why"

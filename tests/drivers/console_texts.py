@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
-from enum import Enum
+from enum import StrEnum
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -16,6 +16,7 @@ from tapgate.auth.principals import PrincipalKind
 from tapgate.core.settings import Settings
 from tapgate.core.settings.nodes import Environment
 from tapgate.ledger import chart
+from tapgate.sites import console
 from tapgate.sites.console import labels
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.console import ACTIONS
@@ -28,11 +29,12 @@ from tapgate.sites.console.translation.template_texts import (
 )
 from tapgate_client import schemas
 from tapgate_client.errors import TABLE, Code
+from tapgate_sandbox import simulators
 from tapgate_sandbox.simulators.phone_templates import TEMPLATE_TEXTS as MESSAGE_TEMPLATES
 
 _PACKAGE: Final = Path(tapgate.__file__).parent
-_CONSOLE: Final = _PACKAGE / "console"
-_SIMULATORS: Final = _PACKAGE / "sandbox" / "simulators"
+_CONSOLE: Final = Path(console.__file__).parent
+_SIMULATORS: Final = Path(simulators.__file__).parent
 #: Texts that are recognized without a mark: they begin with a capitalized word or a number.
 _CAPITALIZED: Final = re.compile(r"[A-Z][a-z']*(?: |$|[a-z]{2,}|[.:-])(?:[^_/]*|.* .*)|\d+ [a-z]+")
 #: Calls whose texts are part of `ACTIONS`, or are no texts.
@@ -61,7 +63,7 @@ _DETAIL_NAMES: Final = (
 _UNLABELED: Final = frozenset(
     {
         "DELETE", "GET", "POST", "PUT", "beancount", "clock_offset", "csv", "day",
-        "draining", "en", "fr", "hledger", "internal", "json", "month", "newest", "oldest",
+        "draining", "en", "fr", "hledger", "internal", "json", "month", "newest", "oldest", "pdf",
         "second_admin", "sun", "totp", "week", "more_needed",
     }
 )  # fmt: skip
@@ -179,7 +181,7 @@ def list_labels() -> set[str]:
     }
     for module in iter_modules(schemas.__path__):
         for item in vars(import_module(f"tapgate_client.schemas.{module.name}")).values():
-            if isinstance(item, type) and issubclass(item, Enum) and item is not Code:
+            if isinstance(item, type) and issubclass(item, StrEnum) and item is not Code:
                 values |= {str(member.value) for member in item}
     shown = {value for value in values - _UNLABELED if value.isidentifier()}
     return {labels.humanize(value) for value in shown} | {

@@ -14,6 +14,7 @@ from jinja2 import nodes
 
 import tapgate
 import tapgate_client
+import tapgate_sandbox
 from builders.approvals import build_rule, require_held, set_rules
 from builders.participants import AGENTS_URL, create_agent
 from drivers.console import ConsoleClient, ConsoleClients
@@ -267,7 +268,9 @@ async def test_audit_log_and_approvals_are_in_french(
 def _list_strings() -> set[str]:
     """Return the strings of all modules, with {} for the values in them."""
     strings = set()
-    packages = (Path(package.__file__).parent for package in (tapgate, tapgate_client))
+    packages = (
+        Path(package.__file__).parent for package in (tapgate, tapgate_client, tapgate_sandbox)
+    )
     for file in chain.from_iterable(folder.rglob("*.py") for folder in packages):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
