@@ -129,7 +129,7 @@ def test_csv_and_pdf_files_are_written_only_in_the_tested_modules() -> None:
     sources = {file.relative_to(root).as_posix(): file.read_text() for file in root.rglob("*.py")}
     csv_pattern = re.compile(r"csv\.(Dict)?[wW]riter|from csv import")
     pdf_pattern = re.compile(r"(import|from) reportlab")
-    statements = "wallets/statements"
+    statements = "business/payments/wallets/statements"
     expected = {"http/api/csv_files.py"}
     assert {name for name, text in sources.items() if csv_pattern.search(text)} == expected
     assert {name for name, text in sources.items() if pdf_pattern.search(text)} == {

@@ -157,7 +157,7 @@ async def test_secret_in_a_command_line_or_environment_is_found(tmp_path: Path) 
     (package / "server").mkdir()
     (package / "__init__.py").touch()  # shadow the real package
     shutil.copy(quick_start.__file__, package / "runtime")
-    (package / "server" / "server/gateway.py").write_text("input(print('here', flush=True))")
+    (package / "server" / "gateway.py").write_text("input(print('here', flush=True))")
     process = await asyncio.create_subprocess_exec(
         *(*build_command("tapgate.server.gateway"), PASSWORD),
         cwd=tmp_path,

@@ -14,9 +14,13 @@ async def test_later_starts_require_the_secret_key_and_currency_of_the_first_sta
     database: Database,
 ) -> None:
     await asyncio.gather(*(check_installation(database, FIRST, currency="SLE") for _ in range(4)))
-    with pytest.raises(SettingsError, match="TAPGATE_SECRET_KEY does not match the key"):
+    with pytest.raises(
+        SettingsError, match="TAPGATE_SECRET_KEY does not match this database's key"
+    ):
         await check_installation(database, OTHER, currency="SLE")
-    with pytest.raises(SettingsError, match="TAPGATE_CURRENCY does not match the currency"):
+    with pytest.raises(
+        SettingsError, match="TAPGATE_CURRENCY does not match this database's currency"
+    ):
         await check_installation(database, FIRST, currency="EUR")
     await check_installation(database, FIRST, currency="SLE")
 

@@ -53,7 +53,8 @@ async def test_failed_migration_is_rolled_back(
     [
         ("", []),
         (
-            """CREATE TABLE nodes (role text, host text, port int, version text);
+            """CREATE TABLE nodes
+                   (role text, host text, port int, version text, newest_migration text);
                INSERT INTO nodes VALUES ('gateway', 'a.example', 8000, '1.0.0');""",
             ["gateway a.example:8000 (1.0.0)"],
         ),

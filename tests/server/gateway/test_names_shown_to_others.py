@@ -50,7 +50,7 @@ def test_every_name_in_a_request_declares_its_rule() -> None:
     for struct, name, rule in found:
         if issubclass(struct, InAppPaymentRequest):
             continue  # free text; what customers see is cleaned
-        inner = rule._rule if isinstance(rule, OrEmptyRule) else rule
+        inner = rule.rule if isinstance(rule, OrEmptyRule) else rule
         assert isinstance(inner, NAME_RULES), (struct, name)
     assert {InAppPaymentRequest, PosPaymentRequest} <= {struct for struct, *_ in found}
 
