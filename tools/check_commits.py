@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, Self
 
 #: The first checked commit's parent. Earlier commits followed fewer rules.
-FIRST_CHECKED_PARENT = "496e602208a41b0276c87c024c7742deb78f9c93"
+FIRST_CHECKED_PARENT = "387992b1644f4eec4add406adfc20d7f00420816"
 MAX_SUBJECT_LENGTH = 72
 MAX_UNEXPLAINED_LINES = 50
 #: A shorter body is a remark, not a reason.
