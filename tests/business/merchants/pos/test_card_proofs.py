@@ -578,7 +578,10 @@ async def test_concurrent_proofs_are_verified_independently(
 async def test_cards_are_loaded_together_and_again_after_an_error(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chips = [(await create_signing_pos(harness))[1] for _ in range(3)]
+    # With several keysets, a tap that decrypts by chance with a wrong one would be looked up too.
+    keyset = await create_keyset(harness)
+    cards = [(await PosDriver.create(harness)).card for _ in range(3)]
+    chips = [await create_signing_card(harness, card, keyset) for card in cards]
     verifier = ProofVerifier(harness.database, harness.services.signals, harness.services.vault)
     statements: list[tuple[object, ...]] = []
     fetch = Database.fetch
