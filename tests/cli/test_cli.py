@@ -40,7 +40,7 @@ def test_help_shows_the_command_usage(command: list[str]) -> None:
         (
             "up",
             {"TAPGATE_ENVIRONMENT": "production"},
-            "TAPGATE_JWT_SECRET must be set in production",
+            "TAPGATE_PUBLIC_URL must be set in production",
         ),
         (
             "migrate",
