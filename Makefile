@@ -113,10 +113,10 @@ torture: .venv/installed-dev $(if $(CLUSTER),.venv/cluster/installed)
 		--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED)) $(if $(FAULT),--fault '$(FAULT)')
 
 # Tests that compare random inputs with a model, or that only require defined results for them.
-RANDOM_TESTS := $(addprefix tests/,api/test_fuzzed_requests.py general_ledger/test_against_model.py \
+RANDOM_TESTS := $(addprefix tests/,business/finance/general_ledger/test_against_model.py \
+	business/payments/wallets/test_statement_totals.py http/api/test_fuzzed_requests.py \
 	ledger/test_against_model.py ledger/test_assessments.py ledger/test_commission.py \
-	messenger/conversation/test_random_conversations.py messenger/routes/test_fuzzed_requests.py \
-	wallets/test_statement_totals.py)
+	messenger/conversation/test_random_conversations.py messenger/routes/test_fuzzed_requests.py)
 
 fuzz: .venv/installed-dev
 	@TAPGATE_EXAMPLES=all $(BIN)/pytest -q -n 2 $(RANDOM_TESTS)
