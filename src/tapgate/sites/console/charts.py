@@ -6,16 +6,14 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
+from tapgate.sites.console.times import MONTHS
+
 #: Plot height in CSS pixels, as in `charts.css`. All charts have the same baseline.
 HEIGHT: Final = 180
 _TOP_MARGIN: Final = 6
 _BASELINE: Final = HEIGHT - 1
 _MAX_LABELS: Final = 8
 _ROUND_STEPS: Final = tuple(Decimal(step) for step in ("1", "2", "3", "4", "6", "8", "10"))
-_MONTHS: Final = (
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-)  # fmt: skip
-
 Translate = Callable[[str], str]
 
 
@@ -118,7 +116,7 @@ def _format_label(start: str, period: str, zone: ZoneInfo, translate: Translate)
     start_time = datetime.fromisoformat(start).astimezone(zone)
     if period == "day":
         return f"{start_time:%H:%M}"
-    return f"{start_time.day} {translate(_MONTHS[start_time.month - 1])}"
+    return f"{start_time.day} {translate(MONTHS[start_time.month - 1])}"
 
 
 def _round_coordinate(value: Decimal) -> Decimal:

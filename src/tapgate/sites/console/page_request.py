@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from zoneinfo import ZoneInfo
 
 import msgspec
 from jinja2 import Environment
@@ -14,7 +16,7 @@ from tapgate.business.branding.operations import build_default_branding
 from tapgate.http.api.app import App
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Reply
-from tapgate.sites.console import session
+from tapgate.sites.console import session, times
 from tapgate.sites.console.forms import FORM_CONTENT_TYPE, FormData
 from tapgate.sites.console.rendering import get_page_path
 from tapgate.sites.console.translation.translator import (
@@ -100,6 +102,16 @@ class PageRequest:
 
     def translate(self, text: str, /, **values: Any) -> str:
         return self.translator.translate(text, **values)
+
+    @property
+    def now(self) -> datetime:
+        return self.context.services.clock()
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """Time zone that the admin has chosen, else the browser's, else the platform's."""
+        chosen = self.preferences["timezone"] or session.get_timezone(self.context)
+        return times.get_zone(chosen) or self.context.services.settings.timezone
 
     async def read_form(self) -> None:
         """Parse the body into `form`. An uploaded file is the body itself and is not parsed."""

@@ -4,7 +4,6 @@ User input is always escaped. Templates contain no inline scripts.
 """
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from functools import cache, partial
 from typing import Any, Final
 from urllib.parse import quote
@@ -14,6 +13,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tapgate.core.id_generator import get_time
+from tapgate.sites.console import times
 from tapgate.sites.console.devices import describe_device
 from tapgate.sites.console.icons import get_action_icon
 from tapgate.sites.console.labels import (
@@ -46,20 +46,8 @@ _PAGES_BY_PREFIX: Final = {
     ids.REQUEST_LOG: ("/console/request-logs/", "GET /api/v1/admin/request-logs/{id}"),
     ids.SUPPORT_REQUEST: ("/console/support/", "GET /api/v1/support/requests/{id}"),
 }
-#: Shown instead of a missing value. On phones, cells without a value are hidden.
-_DASH: Final = Markup('<span class="dash">–</span>')
 _NOT_VALID: Final = source_text("is not valid")
 _COLON: Final = source_text(":")
-_JUST_NOW: Final = source_text("just now")
-_NOW: Final = source_text("Now")
-_IN_DURATION: Final = source_text("In {duration}")
-_TIME_UNITS: Final = (
-    (86_400, source_text("{count} day"), source_text("{count} days")),
-    (3_600, source_text("{count} hour"), source_text("{count} hours")),
-    (60, source_text("{count} minute"), source_text("{count} minutes")),
-    (1, source_text("{count} second"), source_text("{count} seconds")),
-)
-
 _LABEL_FILTERS: Final[Mapping[str, Callable[..., str]]] = {
     "humanize": humanize,
     "transaction_status": get_transaction_status_label,
@@ -85,14 +73,9 @@ def build_environment(*packages: str, language: Language = Language.EN) -> Envir
         environment.translate = translator.translate
     environment.filters |= {
         "money": format_amount,
-        "format_time": format_time,
-        "format_date": format_date,
+        **times.build_filters(translator),
         "number": format_number,
         "breakable": _allow_breaks,
-        "age": partial(format_age, translator=translator),
-        "duration": partial(format_duration, translator=translator),
-        "ago": partial(format_ago, translator=translator),
-        "until": partial(format_until, translator=translator),
         "id_time": get_id_time,
         "action_icon": get_action_icon,
         "api_message": lambda message: translator.translate_message(message) or message,
@@ -119,7 +102,7 @@ def build_environment(*packages: str, language: Language = Language.EN) -> Envir
         "_": translator.translate,
         "plural": translator.translate_plural,
         "colon": translator.translate(_COLON),
-        "dash": _DASH,
+        "dash": times.DASH,
         "language": language,
     }
     return environment
@@ -155,60 +138,10 @@ def format_number(value: int | float | None) -> str:
     return "–" if value is None else f"{value:,}"
 
 
-def format_time(moment: str | None) -> Markup | str:
-    """Render a time in UTC; a script converts it to the viewer's time zone."""
-    if not moment:
-        return _DASH
-    try:
-        text = datetime.fromisoformat(moment).strftime("%Y-%m-%d %H:%M UTC")
-    except ValueError:
-        return moment
-    return Markup('<time datetime="{}">{}</time>').format(moment, text)
-
-
-def format_date(date: str | None) -> Markup | str:
-    """Render a date; a script formats it in the viewer's language."""
-    return Markup('<time datetime="{0}">{0}</time>').format(date) if date else _DASH
-
-
 def get_id_time(public_id: str) -> str | None:
     """Return the time at which a record was created, which is part of its ID."""
     number = ids.decode(public_id[:4], public_id)
     return None if number is None else format_rfc3339(get_time(number))
-
-
-def format_age(moment: str, now: datetime, translator: Translator) -> str:
-    """Format the time since `moment` in the largest whole unit: `3 days`, or `just now`."""
-    seconds = int((now - datetime.fromisoformat(moment)).total_seconds())
-    if seconds < 60:
-        return translator.translate(_JUST_NOW)
-    size = next(unit[0] for unit in _TIME_UNITS if seconds >= unit[0])
-    return format_duration(seconds - seconds % size, translator)
-
-
-def format_duration(seconds: int, translator: Translator, *, in_days: bool = True) -> str:
-    """Format a duration in the largest unit that is exact: `3 days`, or `36 hours`."""
-    units = _TIME_UNITS if in_days else _TIME_UNITS[1:]
-    size, one, other = next(unit for unit in units if seconds % unit[0] == 0)
-    return translator.translate_plural(seconds // size, one, other)
-
-
-def format_ago(moment: str, now: datetime, translator: Translator) -> str:
-    """Format the time since `moment`: `3 days ago`, or `just now`."""
-    age = format_age(moment, now, translator)
-    if age == translator.translate(_JUST_NOW):
-        return age
-    return translator.translate("{age} ago", age=age)
-
-
-def format_until(moment: str, now: datetime, translator: Translator) -> str:
-    """Format the time until `moment`: `In 5 minutes`, or `Now`."""
-    seconds = round((datetime.fromisoformat(moment) - now).total_seconds())
-    if seconds <= 0:
-        return translator.translate(_NOW)
-    size = next(unit[0] for unit in _TIME_UNITS if seconds >= unit[0])
-    duration = format_duration(round(seconds / size) * size, translator)
-    return translator.translate(_IN_DURATION, duration=duration)
 
 
 def end_sentence(text: str) -> str:

@@ -22,6 +22,8 @@ _FLASH_SECONDS: Final = 30
 _SESSION_COOKIES: Final = ("tapgate_session", "__Host-tapgate_session")
 _FLASH_COOKIES: Final = ("tapgate_said", "__Host-tapgate_said")
 _SSO_COOKIES: Final = ("tapgate_sso", "__Host-tapgate_sso")
+#: The time zone of the browser, which `early.js` stores.
+_TIMEZONE_COOKIE: Final = "tapgate_timezone"
 _SSO_SECONDS: Final = 600
 _MAX_DESTINATION_LENGTH: Final = 1000
 _MAX_FLASH_LENGTH: Final = 500
@@ -66,6 +68,11 @@ def get_flash(request: RequestContext) -> str | None:
 
 def clear_flash(request: RequestContext) -> str:
     return _build_cookie(request, _FLASH_COOKIES, "", 0)
+
+
+def get_timezone(request: RequestContext) -> str | None:
+    """Return the name of the browser's time zone, if a page has stored it."""
+    return parse_cookies(request.get_header(b"cookie")).get(_TIMEZONE_COOKIE)
 
 
 def set_sso_login(request: RequestContext, login_token: str, destination: str) -> str:

@@ -41,6 +41,7 @@ function startTerminal() {
   let request = null; // {path, value, onSuccess}: the current or the last request
   let isUnverified = false; // whether the request waits for the admin's second factor
   let refundedReceipt = null; // the receipt of the payment to refund
+  let isPrefilled = false; // whether the next digit replaces the amount
 
   function getTerminal() {
     const { value, dataset } = element("terminal").selectedOptions[0];
@@ -60,7 +61,7 @@ function startTerminal() {
   }
 
   function reset() {
-    [minor, pin, request, refundedReceipt, isUnverified] = ["", "", null, null, false];
+    [minor, pin, request, refundedReceipt, isUnverified, isPrefilled] = ["", "", null, null, false, false];
     if (mode === "payment") return askAmount();
     askTap(mode === "balance" ? translate("The balance requires the cardholder's PIN.") : "");
   }
@@ -192,7 +193,8 @@ function startTerminal() {
     setMode("payment");
     refundedReceipt = receipt;
     minor = amounts.toMinorUnits(receipt.refundable);
-    askAmount(translate("Press OK to refund this amount, or Clear to enter less."));
+    isPrefilled = true;
+    askAmount(translate("Press OK to refund this amount, or enter less."));
     element("device").scrollIntoView({ block: "nearest" });
   }
 
@@ -253,7 +255,8 @@ function startTerminal() {
   }
 
   function typeAmount(digits) {
-    const typed = (minor + digits).replace(/^0+/, "");
+    const typed = ((isPrefilled ? "" : minor) + digits).replace(/^0+/, "");
+    isPrefilled = false;
     if (typed.length <= MAX_AMOUNT_DIGITS) minor = typed;
     askAmount();
   }
@@ -280,6 +283,7 @@ function startTerminal() {
       askPin();
     } else if (screen === "amount" || (screen === "tap" && mode === "payment")) {
       minor = all ? "" : minor.slice(0, -1);
+      isPrefilled = false;
       askAmount();
     }
   }

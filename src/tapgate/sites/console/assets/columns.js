@@ -18,12 +18,14 @@
     return [...table.tHead.rows[0].cells].map((cell) => cell.textContent.trim());
   }
 
-  function apply(table) {
+  // Of a list with many loaded pages, only the rows from `first` are new.
+  function apply(table, first = 0) {
     const hidden = new Set(readChoices()[location.pathname]);
     const heads = listHeads(table);
-    for (const row of table.rows) {
+    for (let index = first; index < table.rows.length; index += 1) {
+      const row = table.rows[index];
       if (row.cells.length !== heads.length) continue; // a message, or the button for more rows
-      heads.forEach((head, index) => { row.cells[index].hidden = hidden.has(head); });
+      heads.forEach((head, column) => { row.cells[column].hidden = hidden.has(head); });
     }
   }
 
@@ -60,6 +62,10 @@
     if (!table?.tHead || listHeads(table).length < 3) return;
     document.querySelector("main > .head .actions").prepend(buildChoice(table));
     apply(table);
-    document.body.addEventListener("htmx:afterSwap", () => apply(table));
+    let applied = table.rows.length;
+    document.body.addEventListener("htmx:afterSwap", ({ detail: { target } }) => {
+      apply(table, target.matches(".more") ? applied - 1 : 0);
+      applied = table.rows.length;
+    });
   });
 })();

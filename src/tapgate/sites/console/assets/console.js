@@ -42,7 +42,9 @@
       }
       const isInSentence =
         element.closest(".changes") || /[\p{L}:]\s*$/u.test(element.previousSibling?.textContent ?? "");
-      element.textContent = `${formatDay(moment, isInSentence)} ${clock.format(moment)}`;
+      const text = `${formatDay(moment, isInSentence)} ${clock.format(moment)}`;
+      // The server has rendered the same text, except within sentences and before it knows the zone.
+      if (element.textContent !== text) element.textContent = text;
       element.title = fullTime.format(moment);
     }
   }
@@ -66,13 +68,18 @@
     return ["problem", "dialog-problem"].some((id) => document.getElementById(id)?.textContent === UNREACHABLE);
   }
 
-  // Returns the message of an error response, which is an HTML fragment or the API's JSON.
+  // Returns the message of an error response: the API's JSON, an HTML fragment, or a whole page,
+  // in which only the message itself counts.
   function extractMessage(text) {
     try {
       const { message, error } = JSON.parse(text);
       return message || error;
     } catch {
-      return new DOMParser().parseFromString(text, "text/html").body.textContent.trim();
+      const { body } = new DOMParser().parseFromString(text, "text/html");
+      const main = body.querySelector("main");
+      const parts = main ? [...main.querySelectorAll("p.problem, .stop > h1, .stop > .lead")] : [body];
+      const message = parts.map((part) => part.textContent.trim()).filter(Boolean).join(" ");
+      return message || translate("The request failed. Try again.");
     }
   }
 
@@ -347,7 +354,10 @@
 
   document.addEventListener("htmx:confirm", (event) => {
     const { elt, triggeringEvent } = event.detail;
-    if (elt.matches("form.filters") && isUnchanged(elt, triggeringEvent)) event.preventDefault();
+    if (!elt.matches("form.filters")) return;
+    // Typing in a picker loads suggestions. The list changes once a record is chosen.
+    const isSuggesting = triggeringEvent?.type === "input" && triggeringEvent.target.matches("[role=combobox]");
+    if (isSuggesting || isUnchanged(elt, triggeringEvent)) event.preventDefault();
   });
   document.addEventListener("htmx:beforeRequest", (event) => {
     // An automatic refresh must not remove a message that the user may be reading.
@@ -374,7 +384,8 @@
     restore?.();
     restore = null;
   });
-  document.addEventListener("htmx:load", (event) => showTimes(event.detail.elt.parentElement || document));
+  // Only the new element: each row of a long list is announced separately.
+  document.addEventListener("htmx:load", ({ detail: { elt } }) => showTimes(elt));
   document.addEventListener("htmx:xhr:progress", (event) => {
     const form = event.target.closest?.("form");
     if (form && event.detail.lengthComputable) showProgress(form, event.detail);

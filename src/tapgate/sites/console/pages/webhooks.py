@@ -13,8 +13,9 @@ from tapgate.sites.console.components.state_actions import build_state_action
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.labels import humanize
 from tapgate.sites.console.page_request import PageRequest
-from tapgate.sites.console.rendering import format_duration, format_json
+from tapgate.sites.console.rendering import format_json
 from tapgate.sites.console.site import Pages
+from tapgate.sites.console.times import format_duration
 from tapgate_client.schemas.webhooks import ALL_EVENTS, WEBHOOK_EVENT_TYPES, WebhookEndpointStatus
 
 pages = Pages()
