@@ -10,7 +10,7 @@ import asyncpg
 
 from bench.payments.results import Batches, Books
 from tapgate.core.id_generator import first_id_at
-from tapgate.ledger.verify import verify
+from tapgate.ledger.verification.verify import verify
 
 _SELECT_BATCHES = """
     SELECT count(*) AS batches, coalesce(sum(size), 0)::bigint AS transactions,

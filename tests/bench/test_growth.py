@@ -22,7 +22,7 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, ScopedIdempotencyKey, decode_result
 from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.ledger.pins.verifier import StoredPin
-from tapgate.ledger.verify import verify
+from tapgate.ledger.verification.verify import verify
 from tapgate_client.clock import system_clock
 
 CARD_COUNT, ACCOUNT_COUNT, ENTRY_COUNT = 100, 1_000, 5_000

@@ -15,9 +15,9 @@ from tapgate.business.payments.wallets.statements.queries import load_activity
 from tapgate.core.vault import Vault
 from tapgate.ledger import chart
 from tapgate.ledger.archive_job import ArchiveJob
-from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.ledger.commands import ReviewDecision
 from tapgate.ledger.maintenance import ensure_partitions
+from tapgate.ledger.verification.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.runtime.store.database import Database
 from tapgate_client.clock import system_clock
 

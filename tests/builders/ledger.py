@@ -25,7 +25,7 @@ from tapgate.ledger.engine import BeforeCommit, Ledger
 from tapgate.ledger.pins.lockout import PinState
 from tapgate.ledger.pins.storage import set_pin
 from tapgate.ledger.rollups import get_bucket_start
-from tapgate.ledger.verify import verify
+from tapgate.ledger.verification.verify import verify
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.signals import Signals
 from tapgate.runtime.store.transaction import Transaction

@@ -23,7 +23,7 @@ from drivers.processes import (
 )
 from harness import Harness
 from tapgate.http.api.services import Services
-from tapgate.ledger.invariants import INVARIANTS
+from tapgate.ledger.verification.invariants import INVARIANTS
 from tapgate.runtime.store.server_user import ServerUser
 
 _NOBODY = ServerUser(65534, 65534)

@@ -33,7 +33,7 @@ from tapgate.core.vault import Vault
 from tapgate.events.notifications.notification_messages import list_pending
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Outcome
-from tapgate.ledger.verify import verify
+from tapgate.ledger.verification.verify import verify
 from tapgate.runtime.store.database import Database
 from tapgate_client.errors import Code
 

@@ -12,7 +12,7 @@ from tapgate.core.vault import Vault
 from tapgate.events.audit import chain
 from tapgate.ledger.pins.storage import set_pin
 from tapgate.ledger.pins.verifier import PinVerifier
-from tapgate.ledger.verify import Verification, verify
+from tapgate.ledger.verification.verify import Verification, verify
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.migrate import migrate
 from tapgate.runtime.store.migration_plan import LAST_1X_MIGRATION, MIGRATIONS_DIR, load_migrations

@@ -16,7 +16,7 @@ from drivers.deployments import Deployment
 from drivers.processes import open_client, run_gateway
 from harness import Harness
 from secret_leaks.detector import detect_leaks
-from tapgate.ledger.verify import verify
+from tapgate.ledger.verification.verify import verify
 
 #: PostgreSQL accepts any password here.
 _DATABASE_PASSWORD = "canary-of-the-database-4c1f"

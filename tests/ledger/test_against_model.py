@@ -26,7 +26,7 @@ from ledger import reference_model
 from ledger.reference_model import CARDS, WALLETS, Step
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, LedgerCommand, ReviewDecision, ScopedIdempotencyKey
-from tapgate.ledger.verify import verify
+from tapgate.ledger.verification.verify import verify
 from tapgate.runtime.store.database import Database
 
 pytestmark = [

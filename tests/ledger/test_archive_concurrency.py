@@ -15,8 +15,8 @@ from drivers.backups import VAULT, ignore_progress
 from tapgate.business.finance.general_ledger import queries
 from tapgate.business.finance.general_ledger.journal import export_journal
 from tapgate.ledger import archive as archive_steps
-from tapgate.ledger import checkpoints, verify
 from tapgate.ledger.archived import require_live
+from tapgate.ledger.verification import checkpoints, verify
 from tapgate.runtime.store import StoreError, backup
 from tapgate_client.clock import system_clock
 from tapgate_client.errors import ApiError, Code

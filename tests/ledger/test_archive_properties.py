@@ -14,10 +14,10 @@ from builders.ledger import LedgerDriver, build_refund, require_balanced_books
 from builders.transfers import create_sender_and_receiver, submit_transfer
 from tapgate.business.finance.general_ledger.queries import load_totals
 from tapgate.business.payments.wallets.statements.queries import load_activity
-from tapgate.ledger import verify
 from tapgate.ledger.archived import get_end_id
 from tapgate.ledger.commands import ReviewDecision
 from tapgate.ledger.maintenance import ensure_partitions
+from tapgate.ledger.verification import verify
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.partitions import get_month_start

@@ -11,7 +11,7 @@ import msgspec
 from builders.ledger import LedgerDriver
 from drivers.backups import fetch_rows, restore_backup, save_backup
 from drivers.ledger_processes import build_plan, build_second_plan, run_processes, start_process
-from tapgate.ledger.verify import verify
+from tapgate.ledger.verification.verify import verify
 from tapgate.runtime.store.database import Database
 
 #: More commands than the processes can finish before the restore completes.

@@ -10,7 +10,7 @@ import asyncpg
 import msgspec
 
 from tapgate.events.audit import chain
-from tapgate.ledger.verify import verify
+from tapgate.ledger.verification.verify import verify
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from torture import provisioning

@@ -13,9 +13,9 @@ from rich.console import Console
 
 from tapgate.core.vault import Vault
 from tapgate.events.audit import chain
-from tapgate.ledger import verifications
-from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
-from tapgate.ledger.verify import Verification
+from tapgate.ledger.verification import verifications
+from tapgate.ledger.verification.checkpoints import save_progress, verify_with_checkpoints
+from tapgate.ledger.verification.verify import Verification
 from tapgate.runtime.store.database import Database
 from tapgate_client.clock import system_clock
 

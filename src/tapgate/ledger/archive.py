@@ -24,9 +24,10 @@ import asyncpg
 from tapgate.core.id_generator import first_id_at
 from tapgate.core.vault import Vault
 from tapgate.ledger import archive_checks as checks
-from tapgate.ledger import archived, checkpoints
+from tapgate.ledger import archived
 from tapgate.ledger.archived import Archive, ArchivedMonth, load_archive
-from tapgate.ledger.verify import read_range
+from tapgate.ledger.verification import checkpoints
+from tapgate.ledger.verification.verify import read_range
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.partitions import (
     LOCK_TIMEOUT,

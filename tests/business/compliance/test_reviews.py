@@ -25,7 +25,7 @@ from harness import Harness, parse_error
 from tapgate.core.settings import Settings
 from tapgate.http.api.services import Services
 from tapgate.ledger.commands import LedgerCommand, Outcome, ReviewDecision
-from tapgate.ledger.verify import verify
+from tapgate.ledger.verification.verify import verify
 from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate_client.errors import unavailable
 

@@ -37,7 +37,7 @@ from tapgate.ledger.account_rules.compliance import (
 )
 from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.commands import Command
-from tapgate.ledger.verify import verify
+from tapgate.ledger.verification.verify import verify
 from tapgate_client import ids
 
 NEW_RULE: dict[str, Any] = {

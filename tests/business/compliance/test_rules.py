@@ -20,7 +20,7 @@ from harness import PIN, WRONG_PIN, Harness
 from tapgate.core.settings import Settings
 from tapgate.http.api.services import Services
 from tapgate.ledger.loaded_rules import insert_defaults
-from tapgate.ledger.verify import verify
+from tapgate.ledger.verification.verify import verify
 from tapgate.server.gateway_services import open_services
 
 DEFAULT_TRANSACTION_TYPES = ["transfer_p2p", "transfer", "pos_payment", "online_payment"]

@@ -8,8 +8,8 @@ import pytest
 from builders.payments import PosDriver
 from harness import Harness
 from tapgate.business.reporting.operations import LOCK_KEY
-from tapgate.ledger.checkpoints import UNCHANGED
-from tapgate.ledger.invariants import INVARIANTS
+from tapgate.ledger.verification.checkpoints import UNCHANGED
+from tapgate.ledger.verification.invariants import INVARIANTS
 
 URL = "/api/v1/ledger/verify"
 

@@ -18,7 +18,7 @@ from tapgate.auth.actors import Actor
 from tapgate.cli.rekey.job import KeyStatus, open_rekey
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.core.vault import Vault
-from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
+from tapgate.ledger.verification.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.runtime.store import StoreError
 from tapgate_client import ids
 

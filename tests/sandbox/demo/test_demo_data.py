@@ -18,7 +18,7 @@ from tapgate.core.settings import load_settings
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart
 from tapgate.ledger.loaded_rules import insert_defaults
-from tapgate.ledger.verify import verify
+from tapgate.ledger.verification.verify import verify
 from tapgate.runtime.store.database import Database
 from tapgate.server.gateway_services import open_services
 from tapgate_sandbox.demo import build as demo

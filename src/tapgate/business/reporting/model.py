@@ -6,8 +6,8 @@ import msgspec
 
 from tapgate.core.records import build_record
 from tapgate.http.api.latency_samples import Sample
-from tapgate.ledger.verifications import StoredVerification
-from tapgate.ledger.verify import Verification
+from tapgate.ledger.verification.verifications import StoredVerification
+from tapgate.ledger.verification.verify import Verification
 from tapgate_client.schemas.reporting import (
     BatchLatencyStats,
     EngineStats,

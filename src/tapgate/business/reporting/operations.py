@@ -16,11 +16,11 @@ from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.http.api.latency_samples import LatencySamples
-from tapgate.ledger import verifications
-from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.ledger.rollups import get_bucket_start
-from tapgate.ledger.verifications import StoredVerification
-from tapgate.ledger.verify import Verification
+from tapgate.ledger.verification import verifications
+from tapgate.ledger.verification.checkpoints import save_progress, verify_with_checkpoints
+from tapgate.ledger.verification.verifications import StoredVerification
+from tapgate.ledger.verification.verify import Verification
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.runtime.store.transaction import Transaction

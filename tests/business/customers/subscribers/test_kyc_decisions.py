@@ -11,7 +11,7 @@ from cases import each
 from drivers.database_sessions import wait_for_lock_waiters
 from harness import Harness, parse_error
 from tapgate.events.notifications.notification_messages import list_pending
-from tapgate.ledger.verify import verify
+from tapgate.ledger.verification.verify import verify
 
 LEVEL_2_DOCUMENTS = ("id_front", "selfie")
 

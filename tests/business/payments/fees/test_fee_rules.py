@@ -11,7 +11,7 @@ from harness import Harness
 from tapgate.core.settings import Settings
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, TransactionResult
-from tapgate.ledger.verify import verify
+from tapgate.ledger.verification.verify import verify
 from tapgate.server.gateway_services import open_services
 from tapgate_client import ids
 

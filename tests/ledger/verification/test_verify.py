@@ -7,8 +7,8 @@ import pytest
 
 from builders.ledger import LedgerDriver, build_cash_in, build_cash_out, build_command, build_refund
 from tapgate.ledger import chart
-from tapgate.ledger.invariants import INVARIANTS
-from tapgate.ledger.verify import verify
+from tapgate.ledger.verification.invariants import INVARIANTS
+from tapgate.ledger.verification.verify import verify
 from tapgate.runtime.store.database import Database
 
 

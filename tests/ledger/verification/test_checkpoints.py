@@ -8,9 +8,14 @@ import pytest
 from builders.ledger import LedgerDriver, build_command, build_refund
 from builders.transfers import create_sender_and_receiver, submit_transfer
 from tapgate.core.vault import Vault
-from tapgate.ledger import chart, verify
-from tapgate.ledger.checkpoints import UNCHANGED, save_progress, verify_with_checkpoints
+from tapgate.ledger import chart
 from tapgate.ledger.commands import ReviewDecision
+from tapgate.ledger.verification import verify
+from tapgate.ledger.verification.checkpoints import (
+    UNCHANGED,
+    save_progress,
+    verify_with_checkpoints,
+)
 from tapgate.runtime.store.database import Database
 from tapgate_client.clock import system_clock
 

@@ -24,7 +24,7 @@ import msgspec
 
 from tapgate.core.id_generator import first_id_at, get_time
 from tapgate.ledger.archived import Archive, load_archive
-from tapgate.ledger.invariants import (
+from tapgate.ledger.verification.invariants import (
     BALANCES,
     CARD_SPENDING,
     INVARIANTS,

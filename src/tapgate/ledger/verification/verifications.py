@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.ledger.verify import Verification
+from tapgate.ledger.verification.verify import Verification
 
 _COLUMNS: Final = "proven_at, seconds, transactions, entries, accounts, broken"
 

@@ -16,7 +16,7 @@ import msgspec
 
 from tapgate.core.vault import Vault
 from tapgate.ledger.archived import Archive, get_end_id, is_authentic, load_archive
-from tapgate.ledger.verify import (
+from tapgate.ledger.verification.verify import (
     Finding,
     Progress,
     Verification,
