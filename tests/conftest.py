@@ -160,7 +160,7 @@ _LONG_TEST_PATHS = (
     "tests/secret_leaks/",
     "tests/test_readme.py",
     "tests/cli/test_cli.py",
-    "tests/ledger/test_archive",
+    "tests/ledger/archive/",
     "tests/cli/test_backup.py",
     "tests/messenger/test_startup.py",
     "tests/business/payments/wallets/test_statement_files.py",

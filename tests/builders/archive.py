@@ -14,7 +14,7 @@ from tapgate.business.finance.general_ledger.queries import load_totals
 from tapgate.business.payments.wallets.statements.queries import load_activity
 from tapgate.core.vault import Vault
 from tapgate.ledger import chart
-from tapgate.ledger.archive_job import ArchiveJob
+from tapgate.ledger.archive.archive_job import ArchiveJob
 from tapgate.ledger.commands import ReviewDecision
 from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.ledger.verification.checkpoints import save_progress, verify_with_checkpoints

@@ -17,8 +17,8 @@ from tapgate.cli.backup import discard_stdout
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
-from tapgate.ledger.archive_job import ArchiveJob
-from tapgate.ledger.archived import ArchivedMonth, load_archive
+from tapgate.ledger.archive.archive_job import ArchiveJob
+from tapgate.ledger.archive.archived import ArchivedMonth, load_archive
 from tapgate.ledger.maintenance import partition_job
 from tapgate.runtime.progress import LineProgress
 from tapgate.runtime.store import StoreError

@@ -5,7 +5,7 @@ from typing import Final
 
 from tapgate.ledger import chart
 from tapgate.ledger.account_rules.compliance import find_matches
-from tapgate.ledger.archived import ARCHIVED
+from tapgate.ledger.archive.archived import ARCHIVED
 from tapgate.ledger.card_proofs.verifier import (
     NOT_CONFIRMED_DETAILS,
     OTHER_CARD_MESSAGE,

@@ -13,7 +13,7 @@ import msgspec
 from tapgate.ledger import chart, commission
 from tapgate.ledger.account_rules.compliance import RuleMatch, find_wrong_pin_matches
 from tapgate.ledger.account_rules.fees import SENDER
-from tapgate.ledger.archived import ARCHIVED
+from tapgate.ledger.archive.archived import ARCHIVED
 from tapgate.ledger.checks import CHECKS
 from tapgate.ledger.commands import (
     Command,

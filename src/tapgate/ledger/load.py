@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from tapgate.ledger import chart, commission, windows
 from tapgate.ledger.account_rules.commission import get_window_start
-from tapgate.ledger.archived import get_end_id
+from tapgate.ledger.archive.archived import get_end_id
 from tapgate.ledger.batch_keys import BatchKeys
 from tapgate.ledger.commands import Command, LedgerCommand, decode_result
 from tapgate.ledger.idempotency_keys import build_key_query, build_reference_query

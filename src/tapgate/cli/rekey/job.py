@@ -14,7 +14,7 @@ from tapgate.core.settings.fingerprint import list_secret_keys
 from tapgate.events.audit import verification as audit_log
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.http.api.services import Services
-from tapgate.ledger import archived
+from tapgate.ledger.archive import archived
 from tapgate.ledger.maintenance import partition_job
 from tapgate.ledger.verification import checkpoints
 from tapgate.runtime.nodes import list_nodes

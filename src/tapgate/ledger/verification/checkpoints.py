@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from tapgate.core.vault import Vault
-from tapgate.ledger.archived import Archive, get_end_id, is_authentic, load_archive
+from tapgate.ledger.archive.archived import Archive, get_end_id, is_authentic, load_archive
 from tapgate.ledger.verification.verify import (
     Finding,
     Progress,

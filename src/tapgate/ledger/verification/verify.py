@@ -23,7 +23,7 @@ import asyncpg
 import msgspec
 
 from tapgate.core.id_generator import first_id_at, get_time
-from tapgate.ledger.archived import Archive, load_archive
+from tapgate.ledger.archive.archived import Archive, load_archive
 from tapgate.ledger.verification.invariants import (
     BALANCES,
     CARD_SPENDING,

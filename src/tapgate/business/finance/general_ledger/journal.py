@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from tapgate.business.finance.general_ledger import queries
 from tapgate.business.finance.general_ledger.journal_formats import BUILDERS
-from tapgate.ledger.archived import require_live
+from tapgate.ledger.archive.archived import require_live
 from tapgate.runtime.store.database import Database
 from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.general_ledger import JournalQuery

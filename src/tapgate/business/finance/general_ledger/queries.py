@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tapgate.business.finance.general_ledger.model import KindTotals
 from tapgate.business.payments.transactions.queries import ID_TIME_TOLERANCE, get_first_id
-from tapgate.ledger import archived
+from tapgate.ledger.archive import archived
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.id_ranges import add_range
 from tapgate.runtime.store.pipeline import send_ahead

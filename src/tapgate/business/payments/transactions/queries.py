@@ -23,7 +23,7 @@ from tapgate.business.payments.transactions.model import (
 )
 from tapgate.core.id_generator import first_id_at, get_time
 from tapgate.http.api.services import Services
-from tapgate.ledger.archived import get_end_id
+from tapgate.ledger.archive.archived import get_end_id
 from tapgate.runtime.store.conditions import Conditions
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.id_ranges import MAX_ID, IdRange, add_range, fetch_newest, fetch_oldest

@@ -10,7 +10,7 @@ import asyncpg
 
 from tapgate.business.payments.wallets.statements.model import Movement, Period
 from tapgate.core.id_generator import first_id_at
-from tapgate.ledger import archived
+from tapgate.ledger.archive import archived
 from tapgate.runtime.store.database import USE_GENERIC_PLANS, Database
 from tapgate.runtime.store.id_ranges import MAX_ID
 from tapgate.runtime.store.pipeline import send_ahead

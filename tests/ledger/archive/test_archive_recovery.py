@@ -12,8 +12,8 @@ from builders.archive import JULY, JUNE, MARCH, MAY, History, InterruptError
 from builders.ledger import build_command, build_refund
 from builders.transfers import create_sender_and_receiver
 from drivers.backups import restore_backup, save_backup
-from tapgate.ledger import archive as archive_steps
 from tapgate.ledger import chart
+from tapgate.ledger.archive import archive_steps
 from tapgate.ledger.commands import ReviewDecision
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.database import Database

@@ -8,10 +8,10 @@ from typing import Any
 
 from tapgate.core.id_generator import IdGenerator
 from tapgate.core.vault import Vault
-from tapgate.ledger import archive as steps
-from tapgate.ledger.archive import ARCHIVE_SCHEMA
-from tapgate.ledger.archive_checks import require_divided
-from tapgate.ledger.archived import Archive, ArchivedMonth, is_authentic, load_archive
+from tapgate.ledger.archive import archive_steps as steps
+from tapgate.ledger.archive.archive_checks import require_divided
+from tapgate.ledger.archive.archive_steps import ARCHIVE_SCHEMA
+from tapgate.ledger.archive.archived import Archive, ArchivedMonth, is_authentic, load_archive
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.archive_files import (
     ArchiveManifest,

@@ -23,9 +23,9 @@ import asyncpg
 
 from tapgate.core.id_generator import first_id_at
 from tapgate.core.vault import Vault
-from tapgate.ledger import archive_checks as checks
-from tapgate.ledger import archived
-from tapgate.ledger.archived import Archive, ArchivedMonth, load_archive
+from tapgate.ledger.archive import archive_checks as checks
+from tapgate.ledger.archive import archived
+from tapgate.ledger.archive.archived import Archive, ArchivedMonth, load_archive
 from tapgate.ledger.verification import checkpoints
 from tapgate.ledger.verification.verify import read_range
 from tapgate.runtime.store import StoreError

@@ -14,8 +14,8 @@ from builders.archive import History
 from drivers.backups import VAULT, ignore_progress
 from tapgate.business.finance.general_ledger import queries
 from tapgate.business.finance.general_ledger.journal import export_journal
-from tapgate.ledger import archive as archive_steps
-from tapgate.ledger.archived import require_live
+from tapgate.ledger.archive import archive_steps
+from tapgate.ledger.archive.archived import require_live
 from tapgate.ledger.verification import checkpoints, verify
 from tapgate.runtime.store import StoreError, backup
 from tapgate_client.clock import system_clock

@@ -14,7 +14,7 @@ from builders.ledger import LedgerDriver, build_refund, require_balanced_books
 from builders.transfers import create_sender_and_receiver, submit_transfer
 from tapgate.business.finance.general_ledger.queries import load_totals
 from tapgate.business.payments.wallets.statements.queries import load_activity
-from tapgate.ledger.archived import get_end_id
+from tapgate.ledger.archive.archived import get_end_id
 from tapgate.ledger.commands import ReviewDecision
 from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.ledger.verification import verify

@@ -18,9 +18,9 @@ from builders.transfers import create_sender_and_receiver, submit_transfer
 from tapgate.business.finance.general_ledger.queries import load_totals
 from tapgate.business.payments.wallets.statements.queries import load_activity
 from tapgate.core.vault import Vault
-from tapgate.ledger import archive as archive_steps
 from tapgate.ledger import chart
-from tapgate.ledger.archived import load_archive
+from tapgate.ledger.archive import archive_steps
+from tapgate.ledger.archive.archived import load_archive
 from tapgate.ledger.commands import ReviewDecision
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.archive_files import compute_sha256, read_rows

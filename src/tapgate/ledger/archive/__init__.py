@@ -1,0 +1,1 @@
+"""Archive: old months leave the database for sealed files, and remain provable."""
