@@ -26,7 +26,7 @@ from tapgate.business.reporting import rollups
 from tapgate.core.settings import load_settings
 from tapgate.http.api.app import App
 from tapgate.http.api.services import Services
-from tapgate.ledger.loaded_rules import insert_defaults
+from tapgate.ledger.rules.loaded_rules import insert_defaults
 from tapgate.ledger.verification.invariants import STATE_INVARIANTS, TOTALS
 from tapgate.runtime import logs
 from tapgate.runtime.store.embedded import EmbeddedPostgres

@@ -51,7 +51,7 @@ from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import Settings, dev_secrets, load_settings
 from tapgate.http import backlog_metrics as backlog_metrics_module
 from tapgate.http.api.services import Services
-from tapgate.ledger.loaded_rules import insert_defaults
+from tapgate.ledger.rules.loaded_rules import insert_defaults
 from tapgate.runtime import health as health_module
 from tapgate.runtime.store import database as database_module
 from tapgate.runtime.store import embedded as embedded_module

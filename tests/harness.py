@@ -16,10 +16,10 @@ from tapgate.events.notifications.notification_messages import list_pending
 from tapgate.http.api.access import ROLES_BY_LETTER
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart, commands
-from tapgate.ledger import loaded_rules as ledger_rules
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import Command
 from tapgate.ledger.pins.verifier import PinVerifier
+from tapgate.ledger.rules import loaded_rules as ledger_rules
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids, money, signing
 from tapgate_client.clock import format_rfc3339, system_clock

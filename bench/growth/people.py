@@ -11,7 +11,7 @@ from typing import Final
 import asyncpg
 
 from tapgate.ledger import chart
-from tapgate.ledger.loaded_rules import load_rules
+from tapgate.ledger.rules.loaded_rules import load_rules
 from tapgate_client import names
 from tapgate_sandbox.demo import country
 

@@ -10,7 +10,7 @@ import msgspec
 
 from builders.auth import FakeClock
 from tapgate.core.id_generator import IdGenerator
-from tapgate.ledger import chart, commands, loaded_rules
+from tapgate.ledger import chart, commands
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import (
     AuditFacts,
@@ -25,6 +25,7 @@ from tapgate.ledger.engine import BeforeCommit, Ledger
 from tapgate.ledger.pins.lockout import PinState
 from tapgate.ledger.pins.storage import set_pin
 from tapgate.ledger.rollups import get_bucket_start
+from tapgate.ledger.rules import loaded_rules
 from tapgate.ledger.verification.verify import verify
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.signals import Signals

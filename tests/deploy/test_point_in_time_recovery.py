@@ -18,7 +18,7 @@ from drivers.standby import take_base_backup
 from harness import PIN, BearerAuth, Harness
 from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import Settings, load_settings
-from tapgate.ledger.loaded_rules import insert_defaults
+from tapgate.ledger.rules.loaded_rules import insert_defaults
 from tapgate.runtime.store.embedded import EmbeddedPostgres
 from tapgate.runtime.store.server_user import resolve_server_user
 from tapgate.server.gateway import create_app, open_gateway_services

@@ -9,7 +9,7 @@ import msgspec
 from builders.ledger import LedgerDriver
 from drivers import load_process
 from drivers.load_process import LoadPlan
-from tapgate.ledger.loaded_rules import RULES_CHANGED
+from tapgate.ledger.rules.loaded_rules import RULES_CHANGED
 
 Responses = list[dict[str, Any]]
 

@@ -25,7 +25,7 @@ from drivers.in_process import AppTransport
 from harness import Harness
 from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import Settings
-from tapgate.ledger.loaded_rules import insert_defaults
+from tapgate.ledger.rules.loaded_rules import insert_defaults
 from tapgate.runtime.store.database import Database
 from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate_client import money

@@ -25,12 +25,12 @@ from builders.ledger_model import ACCOUNTS, OWNERS, InMemoryLedger
 from drivers.deployments import TwoLedgers
 from examples import limit_examples
 from tapgate.ledger import chart, commands, rejected_taps
-from tapgate.ledger.account_rules.kyc_limits import AccountRule
 from tapgate.ledger.apply import apply_decision
 from tapgate.ledger.card_proofs.verifier import ProofResult
 from tapgate.ledger.commands import Command, Outcome
 from tapgate.ledger.decide import decide
-from tapgate.ledger.loaded_rules import Rules
+from tapgate.ledger.rules.kyc_limits import AccountRule
+from tapgate.ledger.rules.loaded_rules import Rules
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.errors import Code

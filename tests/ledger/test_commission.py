@@ -27,8 +27,8 @@ from builders.retention import delete_expired
 from examples import limit_examples
 from ledger.reference_model import Step
 from tapgate.ledger import chart, commission
-from tapgate.ledger.account_rules.commission import CommissionRate
 from tapgate.ledger.commands import Command, ReviewDecision
+from tapgate.ledger.rules.commission import CommissionRate
 from tapgate.ledger.state import State
 from tapgate.runtime.store.database import Database
 from tapgate_client.errors import Code

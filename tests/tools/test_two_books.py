@@ -18,7 +18,7 @@ from drivers.in_process import GATEWAY_URL, NO_BACKOFF, AppTransport
 from harness import Harness
 from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import load_settings
-from tapgate.ledger.loaded_rules import insert_defaults
+from tapgate.ledger.rules.loaded_rules import insert_defaults
 from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate_client import AccessToken, AsyncTapgateClient, PartnerKey
 from tools.two_books.coordinator import Book, Coordinator, GatewayBook

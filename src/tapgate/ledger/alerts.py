@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from tapgate.core.id_generator import IdGenerator
-from tapgate.ledger.account_rules.compliance import RuleMatch
+from tapgate.ledger.rules.compliance import RuleMatch
 from tapgate_client.schemas.compliance import RuleSubject
 
 _INSERT_ALERTS: Final = """

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from tapgate.ledger import chart
-from tapgate.ledger.account_rules.kyc_limits import AccountRule
 from tapgate.ledger.load import find_account
-from tapgate.ledger.loaded_rules import Rules
+from tapgate.ledger.rules.kyc_limits import AccountRule
+from tapgate.ledger.rules.loaded_rules import Rules
 from tapgate.ledger.state import Account
 
 

@@ -1,8 +1,8 @@
 """Applies decisions to a batch's in-memory state."""
 
 from tapgate.ledger import chart
-from tapgate.ledger.account_rules.commission import CashMovement
-from tapgate.ledger.account_rules.compliance import get_subject_accounts
+from tapgate.ledger.rules.commission import CashMovement
+from tapgate.ledger.rules.compliance import get_subject_accounts
 from tapgate.ledger.state import (
     Account,
     Decision,

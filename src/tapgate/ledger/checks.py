@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Final
 
 from tapgate.ledger import chart
-from tapgate.ledger.account_rules.compliance import find_matches
 from tapgate.ledger.archive.archived import ARCHIVED
 from tapgate.ledger.card_proofs.verifier import (
     NOT_CONFIRMED_DETAILS,
@@ -15,6 +14,7 @@ from tapgate.ledger.card_proofs.verifier import (
 from tapgate.ledger.context import CommandContext, Rejection
 from tapgate.ledger.pins.lockout import evaluate_pin
 from tapgate.ledger.pins.wrong_pins import WrongPin, get_phone_owner
+from tapgate.ledger.rules.compliance import find_matches
 from tapgate.ledger.state import Account, Card, State
 from tapgate_client import money
 from tapgate_client.errors import Code

@@ -1,7 +1,7 @@
 """Commission on cash-in and cash-out: matches with earlier movements, posting and storage.
 
 Both accounts are locked during the decision, and the matches are stored in the same database
-transaction. `ledger/account_rules/commission.py` has the rules.
+transaction. `ledger/rules/commission.py` has the rules.
 """
 
 from collections.abc import Collection, Mapping
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tapgate.core.id_generator import first_id_at
 from tapgate.ledger import chart
-from tapgate.ledger.account_rules.commission import (
+from tapgate.ledger.rules.commission import (
     CashMatch,
     CashMovement,
     calculate_commission,

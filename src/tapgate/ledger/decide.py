@@ -11,8 +11,6 @@ from datetime import date
 import msgspec
 
 from tapgate.ledger import chart, commission
-from tapgate.ledger.account_rules.compliance import RuleMatch, find_wrong_pin_matches
-from tapgate.ledger.account_rules.fees import SENDER
 from tapgate.ledger.archive.archived import ARCHIVED
 from tapgate.ledger.checks import CHECKS
 from tapgate.ledger.commands import (
@@ -26,6 +24,8 @@ from tapgate.ledger.context import CommandContext, Rejection, build_context
 from tapgate.ledger.pins.lockout import PinMatcher
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.ledger.rejected_taps import build_rejected_tap
+from tapgate.ledger.rules.compliance import RuleMatch, find_wrong_pin_matches
+from tapgate.ledger.rules.fees import SENDER
 from tapgate.ledger.state import (
     Account,
     ConsumedTap,

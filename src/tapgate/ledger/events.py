@@ -9,14 +9,14 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from tapgate.core.id_generator import IdGenerator
-from tapgate.ledger.loaded_rules import (
+from tapgate.ledger.low_float import LowFloat
+from tapgate.ledger.rejected_taps import SuspectedClone
+from tapgate.ledger.rules.loaded_rules import (
     AGENT_FLOAT_LOW,
     ALERT_CREATED,
     CARD_CLONE_SUSPECTED,
     TRANSACTION_REFUNDED,
 )
-from tapgate.ledger.low_float import LowFloat
-from tapgate.ledger.rejected_taps import SuspectedClone
 from tapgate.ledger.state import Decision, State
 
 _INSERT_EVENTS: Final = """

@@ -13,14 +13,14 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from tapgate.ledger import chart, commission, windows
-from tapgate.ledger.account_rules.commission import get_window_start
 from tapgate.ledger.archive.archived import get_end_id
 from tapgate.ledger.batch_keys import BatchKeys
 from tapgate.ledger.commands import Command, LedgerCommand, decode_result
 from tapgate.ledger.idempotency_keys import build_key_query, build_reference_query
-from tapgate.ledger.loaded_rules import Rules
 from tapgate.ledger.pins import pin_failures
 from tapgate.ledger.pins.lockout import PinState
+from tapgate.ledger.rules.commission import get_window_start
+from tapgate.ledger.rules.loaded_rules import Rules
 from tapgate.ledger.state import Account, Agent, Card, PriorRequest, State, StoredTransaction
 from tapgate.runtime.store.combined import Query, fetch_together
 from tapgate.runtime.store.id_ranges import add_range

@@ -6,8 +6,6 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from tapgate.ledger import chart
-from tapgate.ledger.account_rules.commission import CashMatch, CashMovement
-from tapgate.ledger.account_rules.compliance import RuleMatch
 from tapgate.ledger.commands import (
     Outcome,
     PartnerReference,
@@ -15,9 +13,11 @@ from tapgate.ledger.commands import (
     ScopedIdempotencyKey,
     TransactionResult,
 )
-from tapgate.ledger.loaded_rules import Rules
 from tapgate.ledger.pins.lockout import PinState
 from tapgate.ledger.pins.wrong_pins import WrongPin
+from tapgate.ledger.rules.commission import CashMatch, CashMovement
+from tapgate.ledger.rules.compliance import RuleMatch
+from tapgate.ledger.rules.loaded_rules import Rules
 from tapgate_client.errors import Code
 
 

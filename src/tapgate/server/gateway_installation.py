@@ -14,8 +14,8 @@ from tapgate.core import private_files
 from tapgate.core.settings import Settings
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.http.api.services import Services
-from tapgate.ledger import loaded_rules
 from tapgate.ledger.maintenance import ensure_partitions
+from tapgate.ledger.rules import loaded_rules
 from tapgate.runtime.store.installation import check_installation, start_onboarding
 from tapgate.server.gateway_services import open_services
 

@@ -30,13 +30,13 @@ from cases import each
 from harness import Harness, parse_error
 from tapgate.business.compliance.rules.model import MAX_RULES
 from tapgate.ledger import chart, commands
-from tapgate.ledger.account_rules.compliance import (
+from tapgate.ledger.alerts import raise_alerts
+from tapgate.ledger.commands import Command
+from tapgate.ledger.rules.compliance import (
     ComplianceRule,
     RuleMatch,
     remove_personal_details,
 )
-from tapgate.ledger.alerts import raise_alerts
-from tapgate.ledger.commands import Command
 from tapgate.ledger.verification.verify import verify
 from tapgate_client import ids
 

@@ -19,7 +19,7 @@ from builders.payments import (
 from harness import PIN, WRONG_PIN, Harness
 from tapgate.core.settings import Settings
 from tapgate.http.api.services import Services
-from tapgate.ledger.loaded_rules import insert_defaults
+from tapgate.ledger.rules.loaded_rules import insert_defaults
 from tapgate.ledger.verification.verify import verify
 from tapgate.server.gateway_services import open_services
 

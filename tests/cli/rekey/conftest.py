@@ -9,7 +9,7 @@ import pytest
 from drivers.in_process import AppTransport
 from harness import Harness
 from tapgate.core.settings import Settings
-from tapgate.ledger.loaded_rules import insert_defaults
+from tapgate.ledger.rules.loaded_rules import insert_defaults
 from tapgate.server.gateway import open_gateway_services
 from tapgate.server.gateway_installation import require_same_installation
 from tapgate_sandbox.gateway import create_app

@@ -14,7 +14,7 @@ from tapgate.events.notifications.receipts import ReceiptWorker
 from tapgate.events.webhooks.event_data import REDACTORS
 from tapgate.events.webhooks.worker import WebhookWorker
 from tapgate.ledger import chart
-from tapgate.ledger import loaded_rules as ledger_rules
+from tapgate.ledger.rules import loaded_rules as ledger_rules
 from tapgate.server.event_records import EVENT_RECORD_LOADERS
 from tapgate_client.schemas.webhooks import WEBHOOK_EVENT_TYPES, get_resource_type
 

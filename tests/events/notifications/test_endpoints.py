@@ -14,7 +14,7 @@ from harness import BearerAuth, Harness
 from tapgate.events.webhooks import operations, retry_schedule
 from tapgate.events.webhooks.worker import WebhookWorker
 from tapgate.http.api.services import Services
-from tapgate.ledger.loaded_rules import EVENT_TYPES
+from tapgate.ledger.rules.loaded_rules import EVENT_TYPES
 from tapgate_client import ids
 from tapgate_client.schemas.webhooks import WEBHOOK_EVENT_TYPES
 

@@ -26,7 +26,7 @@ from tapgate.events.notifications.notification_messages import MessageSender
 from tapgate.events.notifications.receipts import ReceiptWorker
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart
-from tapgate.ledger import loaded_rules as ledger_rules
+from tapgate.ledger.rules import loaded_rules as ledger_rules
 from tapgate.server import gateway
 from tapgate.server.gateway_services import open_services
 from tapgate_client import ids

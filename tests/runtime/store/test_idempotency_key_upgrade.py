@@ -19,7 +19,7 @@ from harness import HmacAuth
 from tapgate.core.vault import Vault
 from tapgate.http.api.idempotency import calculate_fingerprint
 from tapgate.ledger.commands import TransactionResult, encode_result
-from tapgate.ledger.loaded_rules import insert_defaults
+from tapgate.ledger.rules.loaded_rules import insert_defaults
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.migrate import migrate
 from tapgate.server.gateway import create_app, open_gateway_services

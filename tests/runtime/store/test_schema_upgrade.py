@@ -29,8 +29,8 @@ from drivers.schema_upgrades import (
 from harness import PIN, Harness
 from tapgate import VERSION
 from tapgate.ledger.idempotency_keys import find_by_idempotency_keys, find_by_partner_references
-from tapgate.ledger.loaded_rules import insert_defaults
 from tapgate.ledger.maintenance import ensure_partitions
+from tapgate.ledger.rules.loaded_rules import insert_defaults
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.migrate import check_schema, migrate
 from tapgate.runtime.store.migration_plan import LAST_1X_MIGRATION

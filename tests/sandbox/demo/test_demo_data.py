@@ -17,7 +17,7 @@ from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import load_settings
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart
-from tapgate.ledger.loaded_rules import insert_defaults
+from tapgate.ledger.rules.loaded_rules import insert_defaults
 from tapgate.ledger.verification.verify import verify
 from tapgate.runtime.store.database import Database
 from tapgate.server.gateway_services import open_services

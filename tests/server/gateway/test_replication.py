@@ -14,7 +14,7 @@ from drivers.standby import Standby
 from harness import PIN, Harness
 from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import load_settings
-from tapgate.ledger.loaded_rules import insert_defaults
+from tapgate.ledger.rules.loaded_rules import insert_defaults
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.embedded import EmbeddedPostgres
 from tapgate.runtime.store.server_status import get_server_status

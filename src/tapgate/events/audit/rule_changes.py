@@ -2,7 +2,7 @@
 
 from tapgate.auth.actors import Actor
 from tapgate.events.audit.trail import AuditTrail, Changes
-from tapgate.ledger.loaded_rules import RULES_CHANGED
+from tapgate.ledger.rules.loaded_rules import RULES_CHANGED
 from tapgate.runtime.store.signals import Signals
 from tapgate.runtime.store.transaction import Transaction
 

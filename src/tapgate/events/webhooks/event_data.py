@@ -16,8 +16,8 @@ import msgspec
 from tapgate.auth.disclosure import Audience, Subject, find_hidden_subjects
 from tapgate.events.webhooks.model import ClaimedDelivery
 from tapgate.http.api.services import Services
-from tapgate.ledger import loaded_rules
-from tapgate.ledger.account_rules.compliance import remove_personal_details
+from tapgate.ledger.rules import loaded_rules
+from tapgate.ledger.rules.compliance import remove_personal_details
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids, money

@@ -15,7 +15,7 @@ from tapgate.events.notifications.events import publish
 from tapgate.events.webhooks import delivery_queue, model, queries
 from tapgate.events.webhooks.model import ClaimedDelivery, StatusReason
 from tapgate.events.webhooks.target_urls import require_public, resolve_with_system
-from tapgate.ledger import loaded_rules
+from tapgate.ledger.rules import loaded_rules
 from tapgate.runtime.store.signals import Signals
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids, signing

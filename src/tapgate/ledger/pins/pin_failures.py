@@ -9,13 +9,13 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
-from tapgate.ledger.account_rules.compliance import ComplianceRule, find_wrong_pin_matches
 from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.events import enqueue_alert_events
-from tapgate.ledger.loaded_rules import load_compliance_rules
 from tapgate.ledger.pins.storage import attempt_pin
 from tapgate.ledger.pins.verifier import PinVerifier
 from tapgate.ledger.pins.wrong_pins import WrongPin, record_wrong_pins
+from tapgate.ledger.rules.compliance import ComplianceRule, find_wrong_pin_matches
+from tapgate.ledger.rules.loaded_rules import load_compliance_rules
 from tapgate.runtime.store.combined import Query
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code

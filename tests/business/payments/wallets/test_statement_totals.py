@@ -24,7 +24,7 @@ from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import Settings
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart
-from tapgate.ledger.loaded_rules import insert_defaults
+from tapgate.ledger.rules.loaded_rules import insert_defaults
 from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate_client import ids
 

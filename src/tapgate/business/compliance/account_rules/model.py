@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tapgate.ledger.account_rules.kyc_limits import AccountRule
+from tapgate.ledger.rules.kyc_limits import AccountRule
 from tapgate_client import money
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.compliance import AccountRuleRecord, AccountRuleUpdate

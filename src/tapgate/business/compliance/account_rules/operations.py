@@ -4,7 +4,7 @@ from tapgate.auth.actors import Actor
 from tapgate.business.compliance.account_rules import model, queries
 from tapgate.events.audit.rule_changes import record_rule_change
 from tapgate.events.audit.trail import diff_records
-from tapgate.ledger.account_rules.kyc_limits import AccountRule
+from tapgate.ledger.rules.kyc_limits import AccountRule
 from tapgate.runtime.store.signals import Signals
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.compliance import AccountRuleUpdate

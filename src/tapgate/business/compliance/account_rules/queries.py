@@ -2,8 +2,8 @@
 
 import msgspec
 
-from tapgate.ledger.account_rules.kyc_limits import AccountRule
-from tapgate.ledger.loaded_rules import SELECT_ACCOUNT_RULES
+from tapgate.ledger.rules.kyc_limits import AccountRule
+from tapgate.ledger.rules.loaded_rules import SELECT_ACCOUNT_RULES
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 

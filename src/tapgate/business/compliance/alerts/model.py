@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from tapgate.core.records import build_record
-from tapgate.ledger.account_rules.compliance import remove_personal_details
+from tapgate.ledger.rules.compliance import remove_personal_details
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.compliance import (

@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate.core.records import build_record
 from tapgate.ledger import chart
-from tapgate.ledger.account_rules.compliance import COUNT_RULE_TYPES, ComplianceRule
+from tapgate.ledger.rules.compliance import COUNT_RULE_TYPES, ComplianceRule
 from tapgate_client import money
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.compliance import (

@@ -3,8 +3,8 @@
 from typing import Final
 
 from tapgate.business.compliance.rules.model import UPDATABLE_FIELDS
-from tapgate.ledger.account_rules.compliance import ComplianceRule
-from tapgate.ledger.loaded_rules import COMPLIANCE_RULE_COLUMNS
+from tapgate.ledger.rules.compliance import ComplianceRule
+from tapgate.ledger.rules.loaded_rules import COMPLIANCE_RULE_COLUMNS
 from tapgate.runtime.store.conditions import PageConditions
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.rows import insert_row, update_row

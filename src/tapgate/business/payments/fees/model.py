@@ -7,8 +7,8 @@ percent.
 from typing import Final
 
 from tapgate.ledger import chart
-from tapgate.ledger.account_rules.commission import CommissionRate
-from tapgate.ledger.account_rules.fees import FeeTier
+from tapgate.ledger.rules.commission import CommissionRate
+from tapgate.ledger.rules.fees import FeeTier
 from tapgate_client import money
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.fees import (

@@ -4,8 +4,8 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from tapgate.ledger.account_rules.commission import CommissionRate
-from tapgate.ledger.account_rules.fees import FeeTier
+from tapgate.ledger.rules.commission import CommissionRate
+from tapgate.ledger.rules.fees import FeeTier
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 

@@ -11,15 +11,15 @@ import msgspec
 
 from tapgate.core.id_generator import IdGenerator
 from tapgate.ledger import chart
-from tapgate.ledger.account_rules.commission import CommissionRate
-from tapgate.ledger.account_rules.compliance import (
+from tapgate.ledger.rules.commission import CommissionRate
+from tapgate.ledger.rules.compliance import (
     COUNT_RULE_TYPES,
     ComplianceRule,
     RuleIndex,
     index_rules,
 )
-from tapgate.ledger.account_rules.fees import FeeTier, calculate_fee
-from tapgate.ledger.account_rules.kyc_limits import AccountRule
+from tapgate.ledger.rules.fees import FeeTier, calculate_fee
+from tapgate.ledger.rules.kyc_limits import AccountRule
 from tapgate_client import money
 from tapgate_client.schemas.compliance import RuleSubject, RuleType
 from tapgate_client.schemas.transactions import FeePayer
