@@ -115,7 +115,8 @@ torture: .venv/installed-dev $(if $(CLUSTER),.venv/cluster/installed)
 # Tests that compare random inputs with a model, or that only require defined results for them.
 RANDOM_TESTS := $(addprefix tests/,business/finance/general_ledger/test_against_model.py \
 	business/payments/wallets/test_statement_totals.py http/api/test_fuzzed_requests.py \
-	ledger/test_against_model.py ledger/test_assessments.py ledger/test_commission.py \
+	ledger/test_against_model.py ledger/decisions/test_assessments.py \
+	ledger/decisions/test_commission.py \
 	messenger/conversation/test_random_conversations.py messenger/routes/test_fuzzed_requests.py)
 
 fuzz: .venv/installed-dev

@@ -10,17 +10,17 @@ from ledger import reference_model
 from ledger.reference_model import CARDS, WALLETS, ReferenceModel, Step
 from tapgate.core.id_generator import IdGenerator
 from tapgate.ledger import chart, commands
-from tapgate.ledger.apply import apply_decision
 from tapgate.ledger.commands import Command, LedgerCommand, ReviewDecision, ScopedIdempotencyKey
-from tapgate.ledger.decide import decide
+from tapgate.ledger.decisions.apply import apply_decision
+from tapgate.ledger.decisions.decide import decide
+from tapgate.ledger.decisions.review import decide_review
+from tapgate.ledger.decisions.state import Account, Agent, Card, State, StoredTransaction
 from tapgate.ledger.pins.lockout import PinState
-from tapgate.ledger.review import decide_review
 from tapgate.ledger.rules.commission import CommissionRate
 from tapgate.ledger.rules.compliance import ComplianceRule
 from tapgate.ledger.rules.fees import FeeTier
 from tapgate.ledger.rules.kyc_limits import AccountRule
 from tapgate.ledger.rules.loaded_rules import Rules
-from tapgate.ledger.state import Account, Agent, Card, State, StoredTransaction
 
 #: Sequences with enough waits cross the end of the month.
 START = datetime(2026, 3, 30, 9, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 from builders.archive import History
 from builders.ledger import LedgerDriver, require_balanced_books
 from databases import ScratchDatabases, build_database_url
-from tapgate.ledger.state import State
+from tapgate.ledger.decisions.state import State
 from tapgate.ledger.verification import verify
 from tapgate.runtime.store.database import Database
 

@@ -25,10 +25,10 @@ from builders.ledger_model import ACCOUNTS, OWNERS, InMemoryLedger
 from drivers.deployments import TwoLedgers
 from examples import limit_examples
 from tapgate.ledger import chart, commands, rejected_taps
-from tapgate.ledger.apply import apply_decision
 from tapgate.ledger.card_proofs.verifier import ProofResult
 from tapgate.ledger.commands import Command, Outcome
-from tapgate.ledger.decide import decide
+from tapgate.ledger.decisions.apply import apply_decision
+from tapgate.ledger.decisions.decide import decide
 from tapgate.ledger.rules.kyc_limits import AccountRule
 from tapgate.ledger.rules.loaded_rules import Rules
 from tapgate.runtime.store.database import Database

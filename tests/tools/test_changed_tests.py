@@ -25,12 +25,12 @@ def test_mirrored_folders_exist() -> None:
 @pytest.mark.parametrize(
     ("changed", "selected"),
     [
-        ("src/tapgate/ledger/decide.py", "tests/ledger/test_limits.py"),
-        ("src/tapgate/ledger/new/module.py", "tests/ledger/test_limits.py"),
+        ("src/tapgate/ledger/decisions/decide.py", "tests/ledger/decisions/test_limits.py"),
+        ("src/tapgate/ledger/new/module.py", "tests/ledger/decisions/test_limits.py"),
         ("src/tapgate/server/supervisor.py", "tests/server/test_supervisor.py"),
         ("tools/check_commits.py", "tests/tools/test_check_commits.py"),
         ("tests/ledger/reference_model.py", "tests/ledger/test_against_model.py"),
-        ("tests/ledger/test_limits.py", "tests/ledger/test_limits.py"),
+        ("tests/ledger/decisions/test_limits.py", "tests/ledger/decisions/test_limits.py"),
     ],
 )
 def test_change_selects_the_tests_beside_it(repository: Path, changed: str, selected: str) -> None:

@@ -19,21 +19,21 @@ import structlog
 
 from tapgate.core import telemetry
 from tapgate.core.id_generator import IdGenerator
-from tapgate.ledger.allowance import Allowance, get_allowance
-from tapgate.ledger.apply import apply_decision
-from tapgate.ledger.assess import Assessment, assess
 from tapgate.ledger.commands import Command, LedgerCommand, Outcome, TransactionResult
-from tapgate.ledger.decide import decide
+from tapgate.ledger.decisions.allowance import Allowance, get_allowance
+from tapgate.ledger.decisions.apply import apply_decision
+from tapgate.ledger.decisions.assess import Assessment, assess
+from tapgate.ledger.decisions.decide import decide
+from tapgate.ledger.decisions.review import decide_review
+from tapgate.ledger.decisions.state import Decision, State
 from tapgate.ledger.load import StaleLoadError, load, load_without_locks
 from tapgate.ledger.metrics import BatchReport, BatchTiming
 from tapgate.ledger.pins.lockout import PinMatcher
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.ledger.replay_counts import ReplayCounter
-from tapgate.ledger.review import decide_review
 from tapgate.ledger.rules import loaded_rules as ledger_rules
 from tapgate.ledger.rules.loaded_rules import Rules
 from tapgate.ledger.spans import add_traceparent, trace_batch
-from tapgate.ledger.state import Decision, State
 from tapgate.ledger.write import write
 from tapgate.runtime.store.connection_budget import LEDGER_CONNECTIONS
 from tapgate.runtime.store.connection_settings import build_payment_limits

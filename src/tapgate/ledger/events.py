@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from tapgate.core.id_generator import IdGenerator
+from tapgate.ledger.decisions.state import Decision, State
 from tapgate.ledger.low_float import LowFloat
 from tapgate.ledger.rejected_taps import SuspectedClone
 from tapgate.ledger.rules.loaded_rules import (
@@ -17,7 +18,6 @@ from tapgate.ledger.rules.loaded_rules import (
     CARD_CLONE_SUSPECTED,
     TRANSACTION_REFUNDED,
 )
-from tapgate.ledger.state import Decision, State
 
 _INSERT_EVENTS: Final = """
     WITH candidates AS (

@@ -12,16 +12,24 @@ from collections.abc import Collection, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from tapgate.ledger import chart, commission, windows
+from tapgate.ledger import chart, windows
 from tapgate.ledger.archive.archived import get_end_id
 from tapgate.ledger.batch_keys import BatchKeys
 from tapgate.ledger.commands import Command, LedgerCommand, decode_result
+from tapgate.ledger.decisions import earned_commission
+from tapgate.ledger.decisions.state import (
+    Account,
+    Agent,
+    Card,
+    PriorRequest,
+    State,
+    StoredTransaction,
+)
 from tapgate.ledger.idempotency_keys import build_key_query, build_reference_query
 from tapgate.ledger.pins import pin_failures
 from tapgate.ledger.pins.lockout import PinState
 from tapgate.ledger.rules.commission import get_window_start
 from tapgate.ledger.rules.loaded_rules import Rules
-from tapgate.ledger.state import Account, Agent, Card, PriorRequest, State, StoredTransaction
 from tapgate.runtime.store.combined import Query, fetch_together
 from tapgate.runtime.store.id_ranges import add_range
 from tapgate.runtime.store.pipeline import execute_ahead
@@ -367,7 +375,7 @@ def _build_agent_query(state: State, commands: Sequence[LedgerCommand]) -> Query
         if (account := state.find_party(party)[0]) is not None and account.kind == chart.FLOAT
     ]
     agent_ids += [
-        state.accounts[commission.get_pair(row.type, payer, payee).float_id].owner_id
+        state.accounts[earned_commission.get_pair(row.type, payer, payee).float_id].owner_id
         for row, payer, payee in _list_held_cash(state)
     ]
     if not agent_ids:
@@ -392,17 +400,17 @@ def _list_held_cash(state: State) -> list[tuple[StoredTransaction, int, int]]:
 
 async def _load_cash_movements(tx: Any, state: State, commands: Sequence[LedgerCommand]) -> None:
     since = {
-        commission.get_pair(command.type, payer.id, payee.id): state.now
+        earned_commission.get_pair(command.type, payer.id, payee.id): state.now
         for command in commands
         if isinstance(command, Command) and command.type in chart.CASH_TYPES
         if (payer := state.find_party(command.payer)[0]) is not None
         and (payee := state.find_party(command.payee)[0]) is not None
     }
     for row, from_account, to_account in _list_held_cash(state):
-        pair = commission.get_pair(row.type, from_account, to_account)
+        pair = earned_commission.get_pair(row.type, from_account, to_account)
         since[pair] = min(since.get(pair, state.now), row.created_at)
     if since:
-        state.cash_movements = await commission.load_movements(
+        state.cash_movements = await earned_commission.load_movements(
             tx,
             {
                 pair: get_window_start(requested_at, state.now)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tapgate.ledger import chart
-from tapgate.ledger.state import Decision, State
+from tapgate.ledger.decisions.state import Decision, State
 
 
 class LowFloat(NamedTuple):

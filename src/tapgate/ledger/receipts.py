@@ -8,8 +8,14 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from tapgate.ledger import chart
+from tapgate.ledger.decisions.state import (
+    Account,
+    Decision,
+    NewTransaction,
+    State,
+    TransactionChange,
+)
 from tapgate.ledger.low_float import LowFloat
-from tapgate.ledger.state import Account, Decision, NewTransaction, State, TransactionChange
 from tapgate_client.schemas.transactions import Channel
 
 MONEY_RECEIVED: Final = "money_received"

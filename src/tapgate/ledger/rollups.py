@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from tapgate.ledger import chart
-from tapgate.ledger.state import Decision, State
+from tapgate.ledger.decisions.state import Decision, State
 
 ON_CONFLICT_ADD: Final = """
     ON CONFLICT (quarter, type, outcome, failure_code, slot) DO UPDATE

@@ -6,8 +6,8 @@ from typing import Final
 
 from tapgate.core.id_generator import first_id_at
 from tapgate.ledger.commands import Command, LedgerCommand
+from tapgate.ledger.decisions.state import Account, State
 from tapgate.ledger.rules.compliance import ComplianceRule, get_subject_accounts
-from tapgate.ledger.state import Account, State
 from tapgate.runtime.store.combined import Query
 from tapgate_client.schemas.compliance import RuleSubject
 

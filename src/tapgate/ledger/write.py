@@ -7,9 +7,11 @@ from typing import Any, Final
 import msgspec
 
 from tapgate.core.id_generator import IdGenerator
-from tapgate.ledger import commission, rollups
+from tapgate.ledger import rollups
 from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.commands import encode_result
+from tapgate.ledger.decisions import earned_commission
+from tapgate.ledger.decisions.state import Decision, NewTransaction, State, StoredTransaction
 from tapgate.ledger.events import enqueue_events
 from tapgate.ledger.low_float import find_low_floats
 from tapgate.ledger.pins import pin_failures
@@ -17,7 +19,6 @@ from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.ledger.pins.wrong_pins import record_wrong_pins
 from tapgate.ledger.receipts import PendingNotification, build_notifications
 from tapgate.ledger.rejected_taps import store_rejected_taps
-from tapgate.ledger.state import Decision, NewTransaction, State, StoredTransaction
 from tapgate.runtime.store.pipeline import fetch_and_commit
 
 #: Updates balances, usage and counters for locked accounts and their cards, and inserts entries.
@@ -273,7 +274,7 @@ async def _store_commissions(tx: Any, state: State, decisions: Sequence[Decision
         for match in decision.earned_commission.matches
     ]
     if matches:
-        await commission.store_matches(tx, matches, state.now)
+        await earned_commission.store_matches(tx, matches, state.now)
 
 
 async def _update_transactions(tx: Any, state: State, merchant_balances: Mapping[int, int]) -> None:

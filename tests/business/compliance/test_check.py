@@ -9,8 +9,8 @@ from cases import each
 from harness import Harness
 from tapgate.business.compliance.check.model import build_result
 from tapgate.http.api.services import Services
-from tapgate.ledger.assess import Assessment, build_command
 from tapgate.ledger.commands import subscriber_party
+from tapgate.ledger.decisions.assess import Assessment, build_command
 from tapgate.ledger.rules.compliance import ComplianceRule, RuleMatch
 
 CHECK_URL = "/api/v1/compliance/check"

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tapgate.ledger.assess import Assessment
+from tapgate.ledger.decisions.assess import Assessment
 from tapgate_client.errors import TABLE, Code
 from tapgate_client.schemas.compliance import ComplianceCheckResult, RuleAction, Severity, Violation
 

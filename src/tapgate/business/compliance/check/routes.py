@@ -8,8 +8,8 @@ from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
-from tapgate.ledger.assess import build_command
 from tapgate.ledger.commands import subscriber_party
+from tapgate.ledger.decisions.assess import build_command
 from tapgate_client import ids, money
 from tapgate_client.errors import Code
 from tapgate_client.schemas.compliance import ComplianceCheckRequest, ComplianceCheckResult

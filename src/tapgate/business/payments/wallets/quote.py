@@ -11,8 +11,8 @@ from tapgate.business.customers.subscribers.restriction import require_account_a
 from tapgate.business.payments.transactions.money_requests import get_pin_policy
 from tapgate.core.records import require_id
 from tapgate.ledger import chart
-from tapgate.ledger.assess import Assessment, RemainingLimits, build_command
 from tapgate.ledger.commands import Party, card_party, subscriber_party
+from tapgate.ledger.decisions.assess import Assessment, RemainingLimits, build_command
 from tapgate.ledger.engine import Ledger
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids, money

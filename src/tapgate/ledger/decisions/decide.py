@@ -10,9 +10,8 @@ from datetime import date
 
 import msgspec
 
-from tapgate.ledger import chart, commission
+from tapgate.ledger import chart
 from tapgate.ledger.archive.archived import ARCHIVED
-from tapgate.ledger.checks import CHECKS
 from tapgate.ledger.commands import (
     Command,
     Outcome,
@@ -20,13 +19,10 @@ from tapgate.ledger.commands import (
     TransactionResult,
     build_outcome,
 )
-from tapgate.ledger.context import CommandContext, Rejection, build_context
-from tapgate.ledger.pins.lockout import PinMatcher
-from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
-from tapgate.ledger.rejected_taps import build_rejected_tap
-from tapgate.ledger.rules.compliance import RuleMatch, find_wrong_pin_matches
-from tapgate.ledger.rules.fees import SENDER
-from tapgate.ledger.state import (
+from tapgate.ledger.decisions import earned_commission
+from tapgate.ledger.decisions.checks import CHECKS
+from tapgate.ledger.decisions.context import CommandContext, Rejection, build_context
+from tapgate.ledger.decisions.state import (
     Account,
     ConsumedTap,
     Decision,
@@ -39,6 +35,11 @@ from tapgate.ledger.state import (
     TransactionChange,
     UsageChange,
 )
+from tapgate.ledger.pins.lockout import PinMatcher
+from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
+from tapgate.ledger.rejected_taps import build_rejected_tap
+from tapgate.ledger.rules.compliance import RuleMatch, find_wrong_pin_matches
+from tapgate.ledger.rules.fees import SENDER
 from tapgate_client.errors import Code
 
 
@@ -193,7 +194,7 @@ def _accept(context: CommandContext, transaction_id: int) -> Decision:
     needs_review = bool(context.matches) and any(match.needs_review for match in context.matches)
     earned = None
     if not needs_review and context.command.type in chart.CASH_TYPES:
-        earned = commission.earn_commission(
+        earned = earned_commission.earn_commission(
             context.state, context.command.type, payer, payee, context.amount, context.state.now
         )
     result = _build_result(context, payer, payee, transaction_id, earned, needs_review=needs_review)
@@ -278,7 +279,7 @@ def _build_postings(
         fee_account = payer if context.fee_payer == SENDER else payee
         postings.append(Posting(fee_account.id, platform_accounts[chart.FEES], context.fee))
     if earned is not None and earned.amount:
-        postings.append(commission.build_posting(context.state, earned))
+        postings.append(earned_commission.build_posting(context.state, earned))
     if context.refunded_fee:
         # Return the fee first, so that the processor's balance covers the full refund.
         postings.insert(0, Posting(platform_accounts[chart.FEES], payer.id, context.refunded_fee))

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from tapgate.ledger import chart
+from tapgate.ledger.decisions.state import Account
 from tapgate.ledger.load import find_account
 from tapgate.ledger.rules.kyc_limits import AccountRule
 from tapgate.ledger.rules.loaded_rules import Rules
-from tapgate.ledger.state import Account
 
 
 class Allowance(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,10 +18,10 @@ from builders.ledger_model import (
 from examples import limit_examples
 from ledger import reference_model
 from ledger.reference_model import Step
-from tapgate.ledger.assess import Assessment, assess
-from tapgate.ledger.assess import build_command as build_assessed_command
 from tapgate.ledger.commands import PIN_POLICIES, Command
-from tapgate.ledger.decide import decide
+from tapgate.ledger.decisions.assess import Assessment, assess
+from tapgate.ledger.decisions.assess import build_command as build_assessed_command
+from tapgate.ledger.decisions.decide import decide
 from tapgate_client.errors import Code
 
 

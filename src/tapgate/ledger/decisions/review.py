@@ -1,9 +1,10 @@
 """Review decisions: release or reject a transaction that is under review."""
 
-from tapgate.ledger import chart, commission
-from tapgate.ledger.checks import check_active, check_max_balance
+from tapgate.ledger import chart
 from tapgate.ledger.commands import Outcome, ReviewDecision, TransactionResult, build_outcome
-from tapgate.ledger.state import (
+from tapgate.ledger.decisions import earned_commission
+from tapgate.ledger.decisions.checks import check_active, check_max_balance
+from tapgate.ledger.decisions.state import (
     Account,
     Decision,
     Hold,
@@ -85,11 +86,11 @@ def _release_funds(
         postings.append(Posting(fee_account.id, fees_account_id, row.fee_amount))
     earned = None
     if row.type in chart.CASH_TYPES:
-        earned = commission.earn_commission(
+        earned = earned_commission.earn_commission(
             state, row.type, payer, payee, row.amount, row.created_at
         )
     if earned is not None and earned.amount:
-        postings.append(commission.build_posting(state, earned))
+        postings.append(earned_commission.build_posting(state, earned))
     return Decision(
         outcome=_build_review_outcome(
             row, chart.COMPLETED, commission_earned=earned.amount if earned is not None else 0

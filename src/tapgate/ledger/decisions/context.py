@@ -6,13 +6,13 @@ import msgspec
 
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Command
+from tapgate.ledger.decisions.state import Account, Card, State, StoredTransaction
 from tapgate.ledger.pins.lockout import PinMatcher, PinState
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.ledger.pins.wrong_pins import WrongPin
 from tapgate.ledger.rules.compliance import RuleMatch
 from tapgate.ledger.rules.fees import SENDER
 from tapgate.ledger.rules.kyc_limits import AccountRule
-from tapgate.ledger.state import Account, Card, State, StoredTransaction
 from tapgate_client import money
 from tapgate_client.errors import Code
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from tapgate.core.id_generator import first_id_at
 from tapgate.ledger import chart
+from tapgate.ledger.decisions.state import Account, CashPair, EarnedCommission, Posting, State
 from tapgate.ledger.rules.commission import (
     CashMatch,
     CashMovement,
@@ -17,7 +18,6 @@ from tapgate.ledger.rules.commission import (
     get_window_start,
     match_movements,
 )
-from tapgate.ledger.state import Account, CashPair, EarnedCommission, Posting, State
 
 #: More than an ID's time can differ from the transaction's.
 _ID_TIME_TOLERANCE: Final = timedelta(hours=1)

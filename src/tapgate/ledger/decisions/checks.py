@@ -11,11 +11,11 @@ from tapgate.ledger.card_proofs.verifier import (
     find_proof_error,
     is_not_confirmed,
 )
-from tapgate.ledger.context import CommandContext, Rejection
+from tapgate.ledger.decisions.context import CommandContext, Rejection
+from tapgate.ledger.decisions.state import Account, Card, State
 from tapgate.ledger.pins.lockout import evaluate_pin
 from tapgate.ledger.pins.wrong_pins import WrongPin, get_phone_owner
 from tapgate.ledger.rules.compliance import find_matches
-from tapgate.ledger.state import Account, Card, State
 from tapgate_client import money
 from tapgate_client.errors import Code
 from tapgate_client.schemas.cards import CardStatus

@@ -26,10 +26,11 @@ from builders.ledger_model import InMemoryLedger, build_rules
 from builders.retention import delete_expired
 from examples import limit_examples
 from ledger.reference_model import Step
-from tapgate.ledger import chart, commission
+from tapgate.ledger import chart
 from tapgate.ledger.commands import Command, ReviewDecision
+from tapgate.ledger.decisions import earned_commission
+from tapgate.ledger.decisions.state import State
 from tapgate.ledger.rules.commission import CommissionRate
-from tapgate.ledger.state import State
 from tapgate.runtime.store.database import Database
 from tapgate_client.errors import Code
 
@@ -239,13 +240,13 @@ async def test_commission_statements_run_only_for_cash_and_once_per_batch(
     agent, customer = await create_agent_and_customer(ledger)
     merchant = await ledger.create_processor()
     loads: list[int] = []
-    load = commission.load_movements
+    load = earned_commission.load_movements
 
     async def count_loads(tx: Any, since: Any) -> Any:
         loads.append(len(since))
         return await load(tx, since)
 
-    monkeypatch.setattr(commission, "load_movements", count_loads)
+    monkeypatch.setattr(earned_commission, "load_movements", count_loads)
     await ledger.submit(build_payment(customer, merchant, 50_00))
     assert loads == []
     assert not [sql for sql in statements if "cash_matches" in sql or "UPDATE agents" in sql]
@@ -271,8 +272,8 @@ async def test_recent_cash_query_uses_its_index(ledger: LedgerDriver) -> None:
                 plans.append("\n".join(row[0] for row in rows))
                 return []
 
-        await commission.load_movements(
-            ExplainingConnection(), {commission.CashPair(1, 2): ledger.clock()}
+        await earned_commission.load_movements(
+            ExplainingConnection(), {earned_commission.CashPair(1, 2): ledger.clock()}
         )
     scans = re.findall(r"(\w+ Scan).* on (transactions_\w+|released_cash)", plans[0])
     assert {kind for kind, _ in scans} == {"Index Scan"}

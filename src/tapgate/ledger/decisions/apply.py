@@ -1,9 +1,7 @@
 """Applies decisions to a batch's in-memory state."""
 
 from tapgate.ledger import chart
-from tapgate.ledger.rules.commission import CashMovement
-from tapgate.ledger.rules.compliance import get_subject_accounts
-from tapgate.ledger.state import (
+from tapgate.ledger.decisions.state import (
     Account,
     Decision,
     EarnedCommission,
@@ -15,6 +13,8 @@ from tapgate.ledger.state import (
     TransactionChange,
     UsageChange,
 )
+from tapgate.ledger.rules.commission import CashMovement
+from tapgate.ledger.rules.compliance import get_subject_accounts
 
 
 def apply_decision(state: State, decision: Decision) -> None:
