@@ -21,10 +21,10 @@ from tapgate.ledger.commands import (
     ScopedIdempotencyKey,
     TransactionResult,
 )
+from tapgate.ledger.effects.rollups import get_bucket_start
 from tapgate.ledger.engine import BeforeCommit, Ledger
 from tapgate.ledger.pins.lockout import PinState
 from tapgate.ledger.pins.storage import set_pin
-from tapgate.ledger.rollups import get_bucket_start
 from tapgate.ledger.rules import loaded_rules
 from tapgate.ledger.verification.verify import verify
 from tapgate.runtime.store.database import Database

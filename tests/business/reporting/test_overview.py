@@ -12,7 +12,7 @@ from cases import each
 from harness import Harness
 from tapgate.business.reporting.periods import list_bucket_starts
 from tapgate.business.reporting.rollups import RollupCompactor
-from tapgate.ledger.rollups import get_bucket_start
+from tapgate.ledger.effects.rollups import get_bucket_start
 
 SUMMED_FIELDS = ("count", "completed", "failed", "under_review")
 

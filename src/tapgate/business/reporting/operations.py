@@ -16,7 +16,7 @@ from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.http.api.latency_samples import LatencySamples
-from tapgate.ledger.rollups import get_bucket_start
+from tapgate.ledger.effects.rollups import get_bucket_start
 from tapgate.ledger.verification import verifications
 from tapgate.ledger.verification.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.ledger.verification.verifications import StoredVerification

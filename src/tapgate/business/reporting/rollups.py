@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from tapgate.business.reporting import queries
 from tapgate.business.reporting.queries import Rollup
-from tapgate.ledger.rollups import ON_CONFLICT_ADD
+from tapgate.ledger.effects.rollups import ON_CONFLICT_ADD
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.store.database import Database
 from tapgate_client.clock import Clock

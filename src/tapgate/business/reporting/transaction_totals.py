@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tapgate.business.payments.transactions.queries import TransactionSums
 from tapgate.business.payments.transactions.reader import TransactionReader
-from tapgate.ledger.rollups import get_bucket_start
+from tapgate.ledger.effects.rollups import get_bucket_start
 from tapgate.runtime.store.conditions import Conditions
 from tapgate.runtime.store.database import Database
 from tapgate_client import money

@@ -20,7 +20,7 @@ from tapgate.events.notifications.notification_messages import (
 )
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart
-from tapgate.ledger.receipts import (
+from tapgate.ledger.effects.receipts import (
     FLOAT_LOW,
     MONEY_RECEIVED,
     PAYMENT_MADE,

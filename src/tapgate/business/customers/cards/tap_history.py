@@ -8,7 +8,7 @@ from tapgate.auth.terminals import find_terminal_names
 from tapgate.business.customers.cards.model import Card
 from tapgate.core.id_generator import first_id_at
 from tapgate.ledger.card_proofs.verifier import NOT_CONFIRMED_DETAILS, ProofResult, is_not_confirmed
-from tapgate.ledger.events import enqueue_clone_events
+from tapgate.ledger.effects.events import enqueue_clone_events
 from tapgate.ledger.rejected_taps import (
     MAX_TAPS,
     SELECT_TAPS,

@@ -15,7 +15,7 @@ from tapgate.ledger.decisions.state import (
     State,
     TransactionChange,
 )
-from tapgate.ledger.low_float import LowFloat
+from tapgate.ledger.effects.low_float import LowFloat
 from tapgate_client.schemas.transactions import Channel
 
 MONEY_RECEIVED: Final = "money_received"

@@ -26,7 +26,7 @@ from builders.ledger import (
 )
 from tapgate.business.reporting.rollups import RollupCompactor
 from tapgate.ledger.commands import LedgerCommand, ReviewDecision
-from tapgate.ledger.rollups import get_bucket_start
+from tapgate.ledger.effects.rollups import get_bucket_start
 from tapgate.runtime.store.database import Database
 from tapgate_client.errors import ApiError, Code
 

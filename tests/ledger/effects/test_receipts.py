@@ -21,7 +21,7 @@ from builders.ledger import (
 )
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, LedgerCommand, Party, ReviewDecision
-from tapgate.ledger.receipts import (
+from tapgate.ledger.effects.receipts import (
     FLOAT_LOW,
     MONEY_RECEIVED,
     PAYMENT_MADE,

@@ -1,0 +1,1 @@
+"""What a batch writes besides money: alerts, events, notifications and rollups."""
