@@ -26,11 +26,11 @@ from tapgate.ledger.decisions.assess import Assessment, assess
 from tapgate.ledger.decisions.decide import decide
 from tapgate.ledger.decisions.review import decide_review
 from tapgate.ledger.decisions.state import Decision, State
+from tapgate.ledger.idempotency.replay_counts import ReplayCounter
 from tapgate.ledger.load import StaleLoadError, load, load_without_locks
 from tapgate.ledger.metrics import BatchReport, BatchTiming
 from tapgate.ledger.pins.lockout import PinMatcher
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
-from tapgate.ledger.replay_counts import ReplayCounter
 from tapgate.ledger.rules import loaded_rules as ledger_rules
 from tapgate.ledger.rules.loaded_rules import Rules
 from tapgate.ledger.spans import add_traceparent, trace_batch

@@ -25,7 +25,7 @@ from tapgate.ledger.decisions.state import (
     State,
     StoredTransaction,
 )
-from tapgate.ledger.idempotency_keys import build_key_query, build_reference_query
+from tapgate.ledger.idempotency.idempotency_keys import build_key_query, build_reference_query
 from tapgate.ledger.pins import pin_failures
 from tapgate.ledger.pins.lockout import PinState
 from tapgate.ledger.rules.commission import get_window_start

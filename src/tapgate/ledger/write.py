@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from tapgate.core.id_generator import IdGenerator
+from tapgate.ledger.card_proofs.rejected_taps import store_rejected_taps
 from tapgate.ledger.commands import encode_result
 from tapgate.ledger.decisions import earned_commission
 from tapgate.ledger.decisions.state import Decision, NewTransaction, State, StoredTransaction
@@ -18,7 +19,6 @@ from tapgate.ledger.effects.receipts import PendingNotification, build_notificat
 from tapgate.ledger.pins import pin_failures
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.ledger.pins.wrong_pins import record_wrong_pins
-from tapgate.ledger.rejected_taps import store_rejected_taps
 from tapgate.runtime.store.pipeline import fetch_and_commit
 
 #: Updates balances, usage and counters for locked accounts and their cards, and inserts entries.

@@ -28,7 +28,10 @@ from drivers.schema_upgrades import (
 )
 from harness import PIN, Harness
 from tapgate import VERSION
-from tapgate.ledger.idempotency_keys import find_by_idempotency_keys, find_by_partner_references
+from tapgate.ledger.idempotency.idempotency_keys import (
+    find_by_idempotency_keys,
+    find_by_partner_references,
+)
 from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.ledger.rules.loaded_rules import insert_defaults
 from tapgate.runtime.store import StoreError

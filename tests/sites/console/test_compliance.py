@@ -12,8 +12,8 @@ from builders.payments import get_rules_by_name, list_alerts, update_rule
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import WRONG_PIN, Harness
 from tapgate.business.compliance.alerts.model import SUPPORT_REQUEST
+from tapgate.ledger.card_proofs.rejected_taps import CLONE_ALERT_TYPE
 from tapgate.ledger.pins.wrong_pins import PIN_GUESSING_ALERT_TYPE
-from tapgate.ledger.rejected_taps import CLONE_ALERT_TYPE
 from tapgate.sites.console.pages.compliance_rules import (
     CHANGE_ACTIONS,
     CREATE_ACTIONS,

@@ -19,7 +19,7 @@ from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoint, Reply
 from tapgate.ledger.commands import ScopedIdempotencyKey
-from tapgate.ledger.idempotency_keys import find_by_idempotency_keys
+from tapgate.ledger.idempotency.idempotency_keys import find_by_idempotency_keys
 from tapgate.runtime.store.rows import insert_values
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code

@@ -3,7 +3,10 @@
 from tapgate.business.payments.transactions import queries
 from tapgate.business.payments.transactions.reader import TransactionReader
 from tapgate.business.search.model import Match, Search, build_match
-from tapgate.ledger.idempotency_keys import find_by_partner_references, find_by_request_id
+from tapgate.ledger.idempotency.idempotency_keys import (
+    find_by_partner_references,
+    find_by_request_id,
+)
 from tapgate_client import ids
 from tapgate_client.schemas.search import SearchType
 from tapgate_client.schemas.transactions import PartyRecord, TransactionRecord

@@ -12,6 +12,7 @@ import msgspec
 
 from tapgate.ledger import chart
 from tapgate.ledger.archive.archived import ARCHIVED
+from tapgate.ledger.card_proofs.rejected_taps import build_rejected_tap
 from tapgate.ledger.commands import (
     Command,
     Outcome,
@@ -37,7 +38,6 @@ from tapgate.ledger.decisions.state import (
 )
 from tapgate.ledger.pins.lockout import PinMatcher
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
-from tapgate.ledger.rejected_taps import build_rejected_tap
 from tapgate.ledger.rules.compliance import RuleMatch, find_wrong_pin_matches
 from tapgate.ledger.rules.fees import SENDER
 from tapgate_client.errors import Code

@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from tapgate.core.id_generator import IdGenerator
+from tapgate.ledger.card_proofs.rejected_taps import SuspectedClone
 from tapgate.ledger.decisions.state import Decision, State
 from tapgate.ledger.effects.low_float import LowFloat
-from tapgate.ledger.rejected_taps import SuspectedClone
 from tapgate.ledger.rules.loaded_rules import (
     AGENT_FLOAT_LOW,
     ALERT_CREATED,

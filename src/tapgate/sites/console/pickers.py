@@ -5,7 +5,7 @@ Without a script, people type an ID, a phone number or a name, and the server fi
 
 from typing import Any, Final
 
-from tapgate.ledger.rejected_taps import CLONE_ALERT_TYPE
+from tapgate.ledger.card_proofs.rejected_taps import CLONE_ALERT_TYPE
 from tapgate.sites.console.labels import humanize
 from tapgate.sites.console.page_request import PageRequest
 from tapgate_client import ids

@@ -6,7 +6,7 @@ from typing import Final
 from tapgate.business.compliance.alerts.model import Alert, to_record
 from tapgate.core.records import NOT_FOUND_CODES
 from tapgate.http.api.services import Services
-from tapgate.ledger.rejected_taps import CLONE_ALERT_TYPE
+from tapgate.ledger.card_proofs.rejected_taps import CLONE_ALERT_TYPE
 from tapgate.runtime.store.conditions import PageConditions
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.rows import update_row

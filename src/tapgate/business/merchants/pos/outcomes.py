@@ -8,7 +8,7 @@ import msgspec
 from tapgate.auth.principals import Principal
 from tapgate.ledger import chart
 from tapgate.ledger.commands import TransactionResult, decode_result
-from tapgate.ledger.idempotency_keys import find_by_idempotency_keys
+from tapgate.ledger.idempotency.idempotency_keys import find_by_idempotency_keys
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, require_found

@@ -24,7 +24,8 @@ from builders.ledger import (
 from builders.ledger_model import ACCOUNTS, OWNERS, InMemoryLedger
 from drivers.deployments import TwoLedgers
 from examples import limit_examples
-from tapgate.ledger import chart, commands, rejected_taps
+from tapgate.ledger import chart, commands
+from tapgate.ledger.card_proofs import rejected_taps
 from tapgate.ledger.card_proofs.verifier import ProofResult
 from tapgate.ledger.commands import Command, Outcome
 from tapgate.ledger.decisions.apply import apply_decision
