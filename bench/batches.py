@@ -24,7 +24,7 @@ from tapgate.core.settings import load_settings
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, ScopedIdempotencyKey
-from tapgate.ledger.metrics import BatchReport
+from tapgate.ledger.engine.metrics import BatchReport
 from tapgate.server.gateway_services import open_services
 
 _ROOT = Path(__file__).parents[1]

@@ -22,7 +22,7 @@ from tapgate.ledger.commands import (
     TransactionResult,
 )
 from tapgate.ledger.effects.rollups import get_bucket_start
-from tapgate.ledger.engine import BeforeCommit, Ledger
+from tapgate.ledger.engine.group_commit import BeforeCommit, Ledger
 from tapgate.ledger.pins.lockout import PinState
 from tapgate.ledger.pins.storage import set_pin
 from tapgate.ledger.rules import loaded_rules

@@ -15,7 +15,7 @@ import msgspec
 from tapgate.core.id_generator import IdGenerator
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party, ScopedIdempotencyKey
-from tapgate.ledger.engine import Ledger
+from tapgate.ledger.engine.group_commit import Ledger
 from tapgate.ledger.pins.lockout import PinState
 from tapgate.runtime.store import database as database_module
 from tapgate.runtime.store.signals import Signals

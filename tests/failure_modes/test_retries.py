@@ -23,7 +23,7 @@ from server.gateway.money_requests import (
     send_case,
 )
 from tapgate.ledger.commands import LedgerCommand
-from tapgate.ledger.engine import Ledger
+from tapgate.ledger.engine.group_commit import Ledger
 from tapgate_client import ids
 from tapgate_client.clock import system_clock
 from tapgate_client.errors import unavailable

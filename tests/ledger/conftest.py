@@ -88,13 +88,13 @@ class RecordingConnection:
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that receives every statement with which batches are written."""
-    from tapgate.ledger import engine
+    from tapgate.ledger.engine import group_commit
 
     recorded: list[str] = []
-    write = engine.write
+    write = group_commit.write
 
     async def write_recorded(tx: Any, state: State, *arguments: Any, commits: bool) -> None:
         await write(RecordingConnection(tx, recorded), state, *arguments, commits=False)
 
-    monkeypatch.setattr(engine, "write", write_recorded)
+    monkeypatch.setattr(group_commit, "write", write_recorded)
     return recorded

@@ -27,8 +27,8 @@ from tapgate.http.rate_limits.throttle import Throttle
 from tapgate.ledger.card_proofs.verifier import ProofVerifier
 from tapgate.ledger.chart import REFUND
 from tapgate.ledger.commands import LedgerCommand, ReviewDecision, TransactionResult
-from tapgate.ledger.engine import MAX_PENDING_COMMANDS, Ledger
-from tapgate.ledger.node_ledger import NodeLedger
+from tapgate.ledger.engine.group_commit import MAX_PENDING_COMMANDS, Ledger
+from tapgate.ledger.engine.node_ledger import NodeLedger
 from tapgate.ledger.pins.verifier import PinVerifier
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.runtime.health import HealthMonitor

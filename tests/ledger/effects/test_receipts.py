@@ -322,17 +322,17 @@ async def test_concurrent_identical_requests_enqueue_receipts_once(ledger: Ledge
 async def test_rolled_back_batch_enqueues_no_receipt(
     ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tapgate.ledger import engine
+    from tapgate.ledger.engine import group_commit
 
     sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
     enable_receipts(ledger, *RECEIPT_KINDS)
-    write = engine.write
+    write = group_commit.write
 
     async def write_and_fail(*arguments: Any, commits: bool) -> None:
         await write(*arguments, commits=False)
         raise ZeroDivisionError
 
-    monkeypatch.setattr(engine, "write", write_and_fail)
+    monkeypatch.setattr(group_commit, "write", write_and_fail)
     with pytest.raises(ZeroDivisionError):
         await ledger.submit_batch([build_p2p(sender, receiver, 10_00)])
     assert await list_receipts(ledger) == []

@@ -25,9 +25,13 @@ _COLUMN: Final = "written_by"
 #: Changes in the next release: file, text and replacement.
 _CHANGES: Final = (
     ("__init__.py", f'VERSION = "{VERSION}"', f'VERSION = "{_NEXT_VERSION}"'),
-    ("ledger/write.py", "created_at, completed_at)", f"created_at, completed_at, {_COLUMN})"),
     (
-        "ledger/write.py",
+        "ledger/engine/write.py",
+        "created_at, completed_at)",
+        f"created_at, completed_at, {_COLUMN})",
+    ),
+    (
+        "ledger/engine/write.py",
         "CASE status WHEN 'completed' THEN $3 END",
         f"CASE status WHEN 'completed' THEN $3 END, '{_NEXT_VERSION}'",
     ),

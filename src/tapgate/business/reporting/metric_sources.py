@@ -14,8 +14,8 @@ from tapgate.http.backlog_metrics import BacklogMetrics
 from tapgate.http.metrics import MetricSource
 from tapgate.http.process_metrics import ProcessMetrics
 from tapgate.http.rate_limits.throttle import Throttle
-from tapgate.ledger.engine import Ledger, ignore_batch
-from tapgate.ledger.metrics import LedgerMetrics
+from tapgate.ledger.engine.group_commit import Ledger, ignore_batch
+from tapgate.ledger.engine.metrics import LedgerMetrics
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.node_files import get_shared_folder
 from tapgate.runtime.store.database import Database

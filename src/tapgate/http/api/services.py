@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tapgate.http.metrics import MetricSource
     from tapgate.http.rate_limits.throttle import Throttle
     from tapgate.ledger.card_proofs.verifier import ProofVerifier
-    from tapgate.ledger.engine import Ledger
+    from tapgate.ledger.engine.group_commit import Ledger
     from tapgate.ledger.pins.verifier import PinVerifier
     from tapgate.runtime.health import HealthMonitor
     from tapgate.runtime.nodes import NodeRegistry

@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate.ledger import chart
 from tapgate.ledger.decisions.state import Account
-from tapgate.ledger.load import find_account
+from tapgate.ledger.engine.load import find_account
 from tapgate.ledger.rules.kyc_limits import AccountRule
 from tapgate.ledger.rules.loaded_rules import Rules
 

@@ -33,12 +33,12 @@ from builders.payments import (
 from cases import each
 from harness import PIN, WRONG_PIN, Harness, parse_error
 from server.gateway.fixtures import create_terminal_key
-from tapgate.ledger import write
 from tapgate.ledger.card_proofs.sun import diversify_file_read_key
 from tapgate.ledger.card_proofs.verifier import ProofResult, ProofVerifier
 from tapgate.ledger.commands import Command, Outcome
 from tapgate.ledger.decisions.state import State
-from tapgate.ledger.engine import Ledger
+from tapgate.ledger.engine import write
+from tapgate.ledger.engine.group_commit import Ledger
 from tapgate.ledger.rules.loaded_rules import RULES_CHANGED
 from tapgate.runtime.store.database import Database
 from tapgate.server.event_records import EVENT_RECORD_LOADERS

@@ -9,7 +9,7 @@ from tapgate.events.audit.trail import AuditTrail, Changes, diff_records
 from tapgate.events.notifications.events import publish
 from tapgate.http.api.guards import ApprovedCall
 from tapgate.ledger.commands import ReviewDecision, TransactionResult
-from tapgate.ledger.engine import Ledger
+from tapgate.ledger.engine.group_commit import Ledger
 from tapgate.runtime.store.transaction import OpenTransaction, Transaction
 from tapgate_client import ids
 from tapgate_client.errors import Code

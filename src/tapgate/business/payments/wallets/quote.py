@@ -13,7 +13,7 @@ from tapgate.core.records import require_id
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Party, card_party, subscriber_party
 from tapgate.ledger.decisions.assess import Assessment, RemainingLimits, build_command
-from tapgate.ledger.engine import Ledger
+from tapgate.ledger.engine.group_commit import Ledger
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids, money
 from tapgate_client.errors import Code, invalid_field

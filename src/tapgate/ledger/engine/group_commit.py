@@ -26,15 +26,15 @@ from tapgate.ledger.decisions.assess import Assessment, assess
 from tapgate.ledger.decisions.decide import decide
 from tapgate.ledger.decisions.review import decide_review
 from tapgate.ledger.decisions.state import Decision, State
+from tapgate.ledger.engine.load import StaleLoadError, load, load_without_locks
+from tapgate.ledger.engine.metrics import BatchReport, BatchTiming
+from tapgate.ledger.engine.spans import add_traceparent, trace_batch
+from tapgate.ledger.engine.write import write
 from tapgate.ledger.idempotency.replay_counts import ReplayCounter
-from tapgate.ledger.load import StaleLoadError, load, load_without_locks
-from tapgate.ledger.metrics import BatchReport, BatchTiming
 from tapgate.ledger.pins.lockout import PinMatcher
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.ledger.rules import loaded_rules as ledger_rules
 from tapgate.ledger.rules.loaded_rules import Rules
-from tapgate.ledger.spans import add_traceparent, trace_batch
-from tapgate.ledger.write import write
 from tapgate.runtime.store.connection_budget import LEDGER_CONNECTIONS
 from tapgate.runtime.store.connection_settings import build_payment_limits
 from tapgate.runtime.store.database import Database

@@ -4,7 +4,7 @@ import msgspec
 
 from tapgate.core import telemetry
 from tapgate.ledger.commands import Command, LedgerCommand
-from tapgate.ledger.metrics import BatchReport
+from tapgate.ledger.engine.metrics import BatchReport
 
 
 def add_traceparent(command: LedgerCommand) -> LedgerCommand:

@@ -15,9 +15,10 @@ from builders.ledger import (
     is_correct_pin,
     remove_limits,
 )
-from tapgate.ledger import chart, commands, engine, load
+from tapgate.ledger import chart, commands
 from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.commands import Command, ReviewDecision
+from tapgate.ledger.engine import group_commit, load
 from tapgate.ledger.pins.lockout import PinState
 from tapgate_client.errors import ApiError, Code
 
@@ -77,14 +78,14 @@ async def test_lost_connection_fails_the_batch_and_moves_no_money(
     ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = await build_transfers(ledger, 3)
-    original = engine.write
+    original = group_commit.write
 
     async def write_and_disconnect(tx: Any, *arguments: Any, commits: bool) -> None:
         await original(tx, *arguments, commits=False)
         pid = await tx.fetchval("SELECT pg_backend_pid()")
         await ledger.database.execute("SELECT pg_terminate_backend($1)", pid)
 
-    monkeypatch.setattr(engine, "write", write_and_disconnect)
+    monkeypatch.setattr(group_commit, "write", write_and_disconnect)
     results = await asyncio.gather(
         *(ledger.submit(command) for command in commands), return_exceptions=True
     )
@@ -104,7 +105,7 @@ async def test_deadlock_or_unique_violation_retries_the_batch(
     ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     (command,) = await build_transfers(ledger, 1)
-    original, attempts = engine.write, []
+    original, attempts = group_commit.write, []
 
     async def fail_once(*arguments: Any, **options: Any) -> None:
         attempts.append(1)
@@ -112,7 +113,7 @@ async def test_deadlock_or_unique_violation_retries_the_batch(
             raise error("conflict")
         await original(*arguments, **options)
 
-    monkeypatch.setattr(engine, "write", fail_once)
+    monkeypatch.setattr(group_commit, "write", fail_once)
     assert (await ledger.submit(command)).code is None
     assert len(attempts) == 2
 

@@ -25,7 +25,7 @@ from builders.ledger import (
     remove_limits,
     require_balanced_books,
 )
-from tapgate.ledger import chart, node_ledger
+from tapgate.ledger import chart
 from tapgate.ledger.card_proofs.verifier import ProofResult
 from tapgate.ledger.commands import (
     AuditFacts,
@@ -39,8 +39,9 @@ from tapgate.ledger.commands import (
     card_party,
     processor_party,
 )
-from tapgate.ledger.engine import Ledger
-from tapgate.ledger.node_ledger import NodeLedger
+from tapgate.ledger.engine import node_ledger
+from tapgate.ledger.engine.group_commit import Ledger
+from tapgate.ledger.engine.node_ledger import NodeLedger
 from tapgate.runtime import local_rpc
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction

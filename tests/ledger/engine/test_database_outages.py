@@ -12,8 +12,8 @@ from builders.ledger import LedgerDriver, build_p2p, build_request_key, require_
 from drivers.database_sessions import set_read_only
 from drivers.network_faults import run_proxy
 from runtime.store.conftest import build_tcp_url
-from tapgate.ledger import engine
 from tapgate.ledger.commands import Command, Outcome
+from tapgate.ledger.engine import group_commit
 from tapgate.runtime.store import database as database_module
 from tapgate.runtime.store import migrate as migrate_module
 from tapgate.runtime.store import migration_plan
@@ -64,8 +64,8 @@ async def test_locked_table_fails_pending_commands_and_later_ones_succeed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ledger = hasty_ledger
-    monkeypatch.setattr(engine, "MAX_OUTAGE_SECONDS", 0.0)
-    monkeypatch.setattr(engine, "MAX_BATCH_SIZE", 1)
+    monkeypatch.setattr(group_commit, "MAX_OUTAGE_SECONDS", 0.0)
+    monkeypatch.setattr(group_commit, "MAX_BATCH_SIZE", 1)
     commands = [await build_transfer(ledger, f"command {number}") for number in range(5)]
     async with other_session.transaction():
         await other_session.execute("LOCK TABLE transactions IN ACCESS EXCLUSIVE MODE")

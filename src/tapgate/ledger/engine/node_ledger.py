@@ -19,7 +19,7 @@ import msgspec
 import structlog
 
 from tapgate.ledger.commands import LedgerCommand, Outcome
-from tapgate.ledger.engine import MAX_BATCH_SIZE, Ledger, PendingCommand
+from tapgate.ledger.engine.group_commit import MAX_BATCH_SIZE, Ledger, PendingCommand
 from tapgate.runtime import local_rpc
 from tapgate.runtime.local_rpc import Failure, encode_frame, read_frame
 from tapgate.runtime.store.file_lock import FileLock

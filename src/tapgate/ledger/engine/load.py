@@ -12,9 +12,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from tapgate.ledger import chart, windows
+from tapgate.ledger import chart
 from tapgate.ledger.archive.archived import get_end_id
-from tapgate.ledger.batch_keys import BatchKeys
 from tapgate.ledger.commands import Command, LedgerCommand, decode_result
 from tapgate.ledger.decisions import earned_commission
 from tapgate.ledger.decisions.state import (
@@ -25,6 +24,8 @@ from tapgate.ledger.decisions.state import (
     State,
     StoredTransaction,
 )
+from tapgate.ledger.engine import compliance_windows
+from tapgate.ledger.engine.batch_keys import BatchKeys
 from tapgate.ledger.idempotency.idempotency_keys import build_key_query, build_reference_query
 from tapgate.ledger.pins import pin_failures
 from tapgate.ledger.pins.lockout import PinState
@@ -204,7 +205,7 @@ async def _load_rows(
             _build_agent_query(state, commands),
             _build_wrong_pin_query(state, commands),
             _build_restricted_query(state, commands),
-            *windows.build_queries(state, commands),
+            *compliance_windows.build_queries(state, commands),
         ],
     )
     if reads_accounts:
