@@ -12,8 +12,17 @@ import pytest
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import PIN, Harness
 from tapgate.http.rate_limits.throttle import Throttle
+from tapgate.sites.console.console import ACTIONS
 from tapgate.sites.console.forms import FormData
+from tapgate.sites.console.labels import humanize
 from tapgate.sites.console.page_request import SECURITY_HEADERS
+
+
+def test_declared_labels_differ_from_field_names() -> None:
+    """A label that repeats the name is derived, so that a field has one declaration."""
+    fields = {field for action in ACTIONS for field in action.fields}
+    assert [field for field in fields if field.declared_label == humanize(field.name)] == []
+    assert len([field for field in fields if not field.declared_label]) > 50
 
 
 async def _post_block(console: ConsoleClient, id: str, **headers: str) -> int:

@@ -2,6 +2,7 @@
 
 from typing import Any, Literal, NamedTuple
 
+from tapgate.sites.console.labels import humanize
 from tapgate.sites.console.translation.translator import Translator
 
 FieldKind = Literal[
@@ -14,11 +15,12 @@ FieldKind = Literal[
 class Field(NamedTuple):
     """Form field for a request body field. A choice is a value or a (value, label) pair.
 
-    A duration is a choice of seconds, to which the form adds a different current value.
+    Without a declared label, the label is the field name in words. A duration is a choice of
+    seconds, to which the form adds a different current value.
     """
 
     name: str
-    label: str
+    declared_label: str = ""
     kind: FieldKind = "text"
     choices: tuple[str | tuple[str, str], ...] = ()
     hint: str = ""
@@ -28,9 +30,13 @@ class Field(NamedTuple):
     picks: str = ""  # kinds of records that a picker finds, separated by commas
     record_field: str = ""  # the record field with the current value, if not `name`
 
+    @property
+    def label(self) -> str:
+        return self.declared_label or humanize(self.name)
+
     def translate(self, translator: Translator) -> "Field":
         return self._replace(
-            label=translator.translate(self.label),
+            declared_label=translator.translate(self.label),
             hint=translator.translate(self.hint),
             choices=tuple(
                 choice

@@ -4,14 +4,14 @@ from typing import Final
 
 from tapgate.sites.console.form_fields import Field
 
-REASON: Final = Field("reason", "Reason", "long", hint="Saved in the audit log")
+REASON: Final = Field("reason", kind="long", hint="Saved in the audit log")
 OPTIONAL_REASON: Final = REASON._replace(required=False)
 PHONE: Final = Field(
     "phone_number", "Phone", "tel", hint="For example, 076 123 456, or +232 76 123 456"
 )
-AMOUNT: Final = Field("amount", "Amount", "money", hint="For example, 5000")
-MEMO: Final = Field("description", "Description", required=False, hint="Saved with the transaction")
-NEW_PIN: Final = Field("new_pin", "New PIN", "pin", hint="4 digits")
+AMOUNT: Final = Field("amount", kind="money", hint="For example, 5000")
+MEMO: Final = Field("description", required=False, hint="Saved with the transaction")
+NEW_PIN: Final = Field("new_pin", kind="pin", hint="4 digits")
 CHANGED_PINS: Final = (Field("old_pin", "Current PIN", "pin"), NEW_PIN)
 #: How long the old secret stays valid after a rotation.
 GRACE: Final = Field(

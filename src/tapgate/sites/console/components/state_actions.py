@@ -10,7 +10,7 @@ _DANGEROUS_VERBS: Final = _DELETING_VERBS | {"block", "disable", "retire", "susp
 
 
 def build_status_field(status: str) -> Field:
-    return Field("status", "Status", "hidden", value=status)
+    return Field("status", kind="hidden", value=status)
 
 
 def build_state_action(

@@ -32,9 +32,9 @@ ACTIONS = (
         title="Add an administrator",
         description="You get a link for them. With it, they set their own password.",
         fields=(
-            Field("name", "Name"),
-            Field("email", "Email", "email"),
-            Field("role", "Role", "choice", _ROLES),
+            Field("name"),
+            Field("email", kind="email"),
+            Field("role", kind="choice", choices=_ROLES),
         ),
         success_message="Administrator added",
         result_template="administrators/invitation.html",
@@ -45,7 +45,7 @@ ACTIONS = (
         title="Edit this administrator",
         description="A new role signs them out everywhere.",
         button="Save",
-        fields=(Field("name", "Name"), Field("role", "Role", "choice", _ROLES)),
+        fields=(Field("name"), Field("role", kind="choice", choices=_ROLES)),
         success_message="Administrator changed.",
     ),
     Action(

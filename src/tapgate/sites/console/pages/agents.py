@@ -35,28 +35,26 @@ _TREES_PER_PAGE = 20  # each tree takes an additional request for its sub-agents
 _MAX_SUB_AGENTS = 100
 
 _PROFILE = (
-    Field("name", "Name", hint="Full name of the person at the counter"),
+    Field("name", hint="Full name of the person at the counter"),
     Field(
         "business_name",
-        "Business name",
         required=False,
         hint="Shown to customers instead of the name",
     ),
     fields.PHONE,
-    Field("email", "Email", "email", required=False),
-    Field("address", "Address", required=False, hint="Where customers find the counter"),
+    Field("email", kind="email", required=False),
+    Field("address", required=False, hint="Where customers find the counter"),
     Field(
         "commission_tier",
-        "Commission tier",
-        "whole_choice",
-        (("1", "1 (lowest rate)"), ("2", "2"), ("3", "3 (highest rate)")),
+        kind="whole_choice",
+        choices=(("1", "1 (lowest rate)"), ("2", "2"), ("3", "3 (highest rate)")),
         hint="Sets the commission rate of the agent",
         value="1",
     ),
 )
 _NEW_PROFILE = (
     *_PROFILE,
-    Field("pin", "PIN", "pin", hint="4 digits, entered by the agent. Required for cash-in."),
+    Field("pin", kind="pin", hint="4 digits, entered by the agent. Required for cash-in."),
 )
 
 _build_state_action = partial(build_state_action, "agent", _ITEM_PATH, "agent")
@@ -82,7 +80,7 @@ ACTIONS = (
         button="Register",
         fields=(
             Field("agent_type", "Type", "hidden", value="sub_agent"),
-            Field("parent_agent_id", "Super-agent", "hidden"),
+            Field("parent_agent_id", kind="hidden"),
             *_NEW_PROFILE,
         ),
         success_message="Sub-agent registered. Add float to start accepting cash-ins.",

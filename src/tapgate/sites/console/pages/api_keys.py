@@ -25,12 +25,11 @@ SCOPE_DESCRIPTIONS: Final = {
 }
 
 _FIELDS: Final = (
-    Field("name", "Name", hint="The application that uses this key, for example Online store"),
+    Field("name", hint="The application that uses this key, for example Online store"),
     Field(
         "scopes",
-        "Scopes",
-        "many",
-        tuple((scope, f"{text} ({scope})") for scope, text in SCOPE_DESCRIPTIONS.items()),
+        kind="many",
+        choices=tuple((scope, f"{text} ({scope})") for scope, text in SCOPE_DESCRIPTIONS.items()),
     ),
     Field(
         "allowed_ips",
@@ -46,7 +45,7 @@ _FIELDS: Final = (
         hint="Leave blank for the default",
         required=False,
     ),
-    Field("burst", "Burst", "number", hint="Leave blank for the default", required=False),
+    Field("burst", kind="number", hint="Leave blank for the default", required=False),
     Field(
         "expires_at",
         "Expires (UTC)",
@@ -85,7 +84,7 @@ ACTIONS = (
         description="Creates a new key with the same settings. Choose how long the old key keeps "
         "working while you switch over. A key from an earlier rotation expires immediately.",
         button="Rotate",
-        fields=(fields.GRACE._replace(label="Old key expires"),),
+        fields=(fields.GRACE._replace(declared_label="Old key expires"),),
         success_message="Key rotated",
         result_template="api_keys/secret.html",
     ),

@@ -47,9 +47,7 @@ ACTIONS: Final = (
         title="Reject this request?",
         description="The request is not executed. This can't be undone.",
         button="Reject",
-        fields=(
-            Field("reason", "Reason", "long", hint="Visible to the admin who made the request"),
-        ),
+        fields=(Field("reason", kind="long", hint="Visible to the admin who made the request"),),
         success_message="Request rejected.",
         is_dangerous=True,
     ),

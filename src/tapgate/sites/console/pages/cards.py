@@ -35,7 +35,7 @@ _FILTERS = {"search": "Search", "status": "Status", "type": "Type", "subscriber_
 
 _CHILD_NAME = Field("child_name", "Child's name")
 _RELATIONSHIP = Field("child_relationship", "Relationship", required=False)
-_DAILY_LIMIT = Field("daily_limit", "Daily limit", "money")
+_DAILY_LIMIT = Field("daily_limit", kind="money")
 _SERIAL = Field("card_serial", "Serial number", hint="Printed on the card")
 _PERMANENT_REASONS = (
     (CardBlockReason.LOST, "Lost (permanent)"),
@@ -47,9 +47,7 @@ _TEMPORARY_REASONS = (
     (CardBlockReason.FRAUD, "Suspected fraud"),
     (CardBlockReason.COMPLIANCE, "Compliance check"),
 )
-_REASON = Field(
-    "reason", "Reason", "choice", hint="Sent to the customer and saved in the audit log"
-)
+_REASON = Field("reason", kind="choice", hint="Sent to the customer and saved in the audit log")
 
 _build_state_action = partial(build_state_action, "card", _ITEM_PATH, "card")
 
@@ -60,7 +58,7 @@ ACTIONS = (
         title="Link card",
         description="Ask the customer to enter their PIN. It becomes the PIN of the card.",
         fields=(
-            Field("subscriber_id", "Customer", "picker", picks="subscriber"),
+            Field("subscriber_id", kind="picker", picks="subscriber"),
             _SERIAL,
             Field("pin", "Customer's PIN", "pin"),
         ),
@@ -72,7 +70,7 @@ ACTIONS = (
         title="Issue a child card",
         description="Spends from the parent's wallet, up to a daily limit and with its own PIN.",
         fields=(
-            Field("parent_subscriber_id", "Parent", "picker", picks="subscriber"),
+            Field("parent_subscriber_id", kind="picker", picks="subscriber"),
             _SERIAL,
             _CHILD_NAME,
             _RELATIONSHIP,

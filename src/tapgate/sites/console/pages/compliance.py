@@ -59,7 +59,7 @@ ACTIONS = (
         title="Investigate this alert",
         description="Marks it as in progress for the team. Held funds stay on hold.",
         button="Investigate",
-        fields=(Field("note", "Note", "long", hint="Visible on the alert", required=False),),
+        fields=(Field("note", kind="long", hint="Visible on the alert", required=False),),
         success_message="Alert under investigation.",
     ),
     build_state_action(

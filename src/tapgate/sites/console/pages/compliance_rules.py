@@ -77,7 +77,7 @@ _TIME_UNITS: Final = (
     (1, source_text("a second"), source_text("{count} seconds")),
 )
 
-_NAME: Final = Field("name", "Name")
+_NAME: Final = Field("name")
 _SUBJECT: Final = Field(
     "subject",
     "Applies to",
@@ -106,20 +106,18 @@ _SCREENED_TYPES: Final = frozenset[str]().union(*chart.SUBJECT_TYPES.values())
 _EFFECT_FIELDS: Final = (
     Field(
         "action",
-        "Action",
-        "choice",
-        (
+        kind="choice",
+        choices=(
             ("alert", "Allow and alert"),
             ("review", "Hold for review"),
             ("block", "Decline and alert"),
         ),
     ),
-    Field("severity", "Severity", "choice", _SEVERITIES),
+    Field("severity", kind="choice", choices=_SEVERITIES),
     Field(
         "transaction_types",
-        "Transaction types",
-        "many",
-        tuple(
+        kind="many",
+        choices=tuple(
             (name, humanize(name)) for name in chart.TRANSACTION_TYPES if name in _SCREENED_TYPES
         ),
     ),
@@ -168,7 +166,7 @@ CREATE_ACTIONS: Final = tuple(
         description="Applies from the next transaction.",
         fields=(
             _NAME,
-            Field("type", "Type", "hidden", value=rule_type),
+            Field("type", kind="hidden", value=rule_type),
             *form.fields,
             *_EFFECT_FIELDS,
         ),
@@ -216,8 +214,8 @@ ACTIONS = (
         description="Tests a payment against account status, limits and rules. No money moves, and "
         "nothing is recorded.",
         fields=(
-            Field("subscriber_id", "Customer", "picker", picks="subscriber"),
-            Field("amount", "Amount", "money"),
+            Field("subscriber_id", kind="picker", picks="subscriber"),
+            Field("amount", kind="money"),
             Field(
                 "transaction_type",
                 "Type",

@@ -14,8 +14,8 @@ LIST_PATH: Final = "/api/v1/cards/keysets"
 
 _IMPORTED_KEY_HINT: Final = "32 hex digits. Leave blank to generate the key."
 _IMPORTED_KEYS: Final = (
-    Field("meta_read_key", "Meta read key", "secret", hint=_IMPORTED_KEY_HINT, required=False),
-    Field("file_read_key", "File read key", "secret", hint=_IMPORTED_KEY_HINT, required=False),
+    Field("meta_read_key", kind="secret", hint=_IMPORTED_KEY_HINT, required=False),
+    Field("file_read_key", kind="secret", hint=_IMPORTED_KEY_HINT, required=False),
 )
 
 _build_keyset_action = partial(
@@ -28,7 +28,7 @@ ACTIONS = (
         title="Create a keyset",
         description="The issuer keys of cards that sign their taps. To use the keys of a card "
         "bureau, enter them here. Stored keys are never shown.",
-        fields=(Field("name", "Name", hint="For example, City cards"), *_IMPORTED_KEYS),
+        fields=(Field("name", hint="For example, City cards"), *_IMPORTED_KEYS),
         success_message="Keyset created.",
     ),
     _build_keyset_action(
@@ -37,7 +37,7 @@ ACTIONS = (
         description="Creates the next version with new keys. Cards keep their present keys until "
         "you personalize them again. Then retire the old version.",
         button="Create next version",
-        fields=(Field("name", "Name", "hidden"), *_IMPORTED_KEYS),
+        fields=(Field("name", kind="hidden"), *_IMPORTED_KEYS),
         success_message="Next version created. Personalize the cards again to use it.",
     ),
     Action(

@@ -32,7 +32,7 @@ _REASON_HINT: Final = "Sent to the customer as written, so use the customer's la
 
 
 def _build_decision_field(decision: KycDecision) -> Field:
-    return Field("decision", "Decision", "hidden", value=decision)
+    return Field("decision", kind="hidden", value=decision)
 
 
 ACTIONS = (
@@ -45,7 +45,7 @@ ACTIONS = (
         button="Approve",
         fields=(
             _build_decision_field(KycDecision.APPROVE),
-            Field("kyc_level", "KYC level", "whole_choice", ("1", "2", "3")),
+            Field("kyc_level", kind="whole_choice", choices=("1", "2", "3")),
             Field("reason", "Message", "long", hint=_REASON_HINT, required=False),
         ),
         success_message="KYC level approved. The customer was notified.",
@@ -73,7 +73,7 @@ ACTIONS = (
         button="Reject",
         fields=(
             _build_decision_field(KycDecision.REJECT),
-            Field("reason", "Reason", "long", hint=_REASON_HINT),
+            Field("reason", kind="long", hint=_REASON_HINT),
         ),
         success_message="Documents rejected. The customer was notified.",
         is_dangerous=True,

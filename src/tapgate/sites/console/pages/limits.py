@@ -26,13 +26,13 @@ _LEVELS: Final = ("1", "2", "3")
 _FEES_PATH: Final = "/api/v1/fee-rules"
 _FEE_PATH: Final = f"{_FEES_PATH}/{{type}}"
 
-#: (field, label, hint)
+_NO_PIN_HINT: Final = "Per payment. Each card: 5 times this amount per day."
 LIMIT_FIELDS: Final = (
-    ("max_balance", "Maximum balance", ""),
-    ("max_transaction", "Per transaction", ""),
-    ("daily_limit", "Daily limit", ""),
-    ("monthly_limit", "Monthly limit", ""),
-    ("no_pin_limit", "No-PIN limit", "Per payment. Each card: 5 times this amount per day."),
+    Field("max_balance", "Maximum balance", "money"),
+    Field("max_transaction", "Per transaction", "money"),
+    Field("daily_limit", kind="money"),
+    Field("monthly_limit", kind="money"),
+    Field("no_pin_limit", "No-PIN limit", "money", hint=_NO_PIN_HINT),
 )
 #: Transaction types that may have a fee, most used first.
 CHARGED_TYPES: Final = (
@@ -57,8 +57,8 @@ def _build_level_action(level: str) -> Action:
         "balances don't change.",
         button="Save",
         fields=(
-            *(Field(name, label, "money", hint=hint) for name, label, hint in LIMIT_FIELDS),
-            Field("requirements", "Requirements", "lines", hint="One per line", required=False),
+            *LIMIT_FIELDS,
+            Field("requirements", kind="lines", hint="One per line", required=False),
         ),
         prefill_path=_LEVEL_PATH,
         success_message=f"Level {level} limits updated.",

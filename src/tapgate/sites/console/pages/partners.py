@@ -29,7 +29,7 @@ _PREVIEW_LIMIT = 20
 
 _build_state_action = partial(build_state_action, "partner", _ITEM_PATH, "partner")
 
-_NAME = Field("name", "Name", hint="Shown on customers' statements")
+_NAME = Field("name", hint="Shown on customers' statements")
 _OVERDRAFT_HINT = "How far the balance can go below zero"
 
 ACTIONS = (
@@ -42,7 +42,7 @@ ACTIONS = (
         button="Create",
         fields=(
             _NAME,
-            Field("overdraft_limit", "Overdraft limit", "money", hint=_OVERDRAFT_HINT, value="0"),
+            Field("overdraft_limit", kind="money", hint=_OVERDRAFT_HINT, value="0"),
         ),
         success_message="Partner created",
         result_template="partners/created.html",
@@ -53,7 +53,7 @@ ACTIONS = (
         title="Edit partner",
         description="Fields you leave blank keep their current value.",
         button="Save",
-        fields=(_NAME, Field("overdraft_limit", "Overdraft limit", "money", hint=_OVERDRAFT_HINT)),
+        fields=(_NAME, Field("overdraft_limit", kind="money", hint=_OVERDRAFT_HINT)),
         prefill_path=_ITEM_PATH,
         success_message="Partner updated.",
     ),
@@ -63,7 +63,7 @@ ACTIONS = (
         title="Add funds",
         description="Use this after you receive the partner's money in cash or by bank transfer. "
         "Moves the amount from the platform's cash account to the partner's account immediately.",
-        fields=(Field("amount", "Amount", "money", hint="For example, 50000"),),
+        fields=(Field("amount", kind="money", hint="For example, 50000"),),
         success_message="Funds added.",
         moves_money=True,
     ),

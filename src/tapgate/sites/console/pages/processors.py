@@ -48,9 +48,9 @@ ACTIONS = (
         "account. The first signing key is created with the merchant.",
         button="Create",
         fields=(
-            Field("name", "Name", hint="Shown on customers' receipts"),
+            Field("name", hint="Shown on customers' receipts"),
             fields.PHONE,
-            Field("email", "Email", "email", hint="Contact for this merchant"),
+            Field("email", kind="email", hint="Contact for this merchant"),
         ),
         success_message="Merchant created",
         result_template="processors/created.html",
@@ -74,7 +74,7 @@ ACTIONS = (
         "for example to the owner of the business.",
         button="Pay out",
         fields=(
-            Field("subscriber_id", "Customer", "picker", picks="subscriber"),
+            Field("subscriber_id", kind="picker", picks="subscriber"),
             fields.AMOUNT,
             fields.MEMO,
         ),
@@ -87,7 +87,7 @@ ACTIONS = (
         title="Add a terminal",
         description="Each terminal has its own signing key, so you can block a lost terminal "
         "without affecting the others.",
-        fields=(Field("name", "Name", hint="Where the terminal is, for example Till 2"),),
+        fields=(Field("name", hint="Where the terminal is, for example Till 2"),),
         success_message="Terminal added",
         result_template="processors/terminal_added.html",
     ),

@@ -25,18 +25,16 @@ ACTIONS = (
         prefill_path=_BRANDING,
         fields=(
             Field("name", "Operator name"),
-            Field("color", "Color", "color", hint="Dark enough for white text on it"),
+            Field("color", kind="color", hint="Dark enough for white text on it"),
             Field(
                 "support_contact",
-                "Support contact",
                 hint="Phone number, email or URL",
                 required=False,
                 resets=True,
             ),
             Field(
                 "statement_header",
-                "Statement header",
-                "long",
+                kind="long",
                 hint="Up to 3 lines, such as your address, for PDF statements",
                 required=False,
                 resets=True,
@@ -49,7 +47,7 @@ ACTIONS = (
         endpoint=f"PUT {_BRANDING}",
         title="Upload a logo",
         button="Upload",
-        fields=(Field("logo", "Logo", "picture", hint="PNG, at most 1024 pixels and 300 KB"),),
+        fields=(Field("logo", kind="picture", hint="PNG, at most 1024 pixels and 300 KB"),),
         success_message="Logo saved.",
     ),
     Action(
@@ -58,7 +56,7 @@ ACTIONS = (
         title="Remove the logo?",
         description="Pages and new statements show the name only. You can upload a logo again.",
         button="Remove logo",
-        fields=(Field("logo", "Logo", "hidden", value="", required=False, resets=True),),
+        fields=(Field("logo", kind="hidden", value="", required=False, resets=True),),
         success_message="Logo removed.",
         is_dangerous=True,
     ),

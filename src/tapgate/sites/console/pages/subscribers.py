@@ -50,16 +50,16 @@ TIMELINE_LABELS = {
 }
 
 _PROFILE = (
-    Field("first_name", "First name"),
-    Field("last_name", "Last name"),
+    Field("first_name"),
+    Field("last_name"),
     fields.PHONE,
-    Field("email", "Email", "email", required=False),
-    Field("date_of_birth", "Date of birth", "date", required=False),
-    Field("address", "Address", required=False),
+    Field("email", kind="email", required=False),
+    Field("date_of_birth", kind="date", required=False),
+    Field("address", required=False),
     Field("id_type", "ID document", "choice", tuple(IdType), required=False),
-    Field("id_number", "ID number", required=False),
-    Field("category", "Category", "choice", tuple(SubscriberCategory)),
-    Field("language", "Language", "choice", (("en", "English"), ("fr", "French"))),
+    Field("id_number", required=False),
+    Field("category", kind="choice", choices=tuple(SubscriberCategory)),
+    Field("language", kind="choice", choices=(("en", "English"), ("fr", "French"))),
 )
 
 _build_state_action = partial(build_state_action, "subscriber", _ITEM_PATH, "customer")
@@ -71,7 +71,7 @@ ACTIONS = (
         title="Add customer",
         description="Creates an empty wallet at KYC level 1. Ask the customer to choose and "
         "enter a PIN.",
-        fields=(*_PROFILE, Field("pin", "PIN", "pin", hint="4 digits")),
+        fields=(*_PROFILE, Field("pin", kind="pin", hint="4 digits")),
         success_message="Customer added.",
         redirect_path="/console/subscribers/{subscriber_id}",
     ),
@@ -93,8 +93,8 @@ ACTIONS = (
         "The audit log records it as an override. To decide on documents, use KYC review.",
         button="Override level",
         fields=(
-            Field("kyc_level", "KYC level", "whole_choice", ("1", "2", "3")),
-            Field("kyc_status", "KYC status", "choice", tuple(KycStatus)),
+            Field("kyc_level", kind="whole_choice", choices=("1", "2", "3")),
+            Field("kyc_status", kind="choice", choices=tuple(KycStatus)),
             Field(
                 "restricted",
                 "Restrict access: require a code from the customer's phone",
@@ -132,7 +132,7 @@ ACTIONS = (
         title="Verify PIN",
         description="Confirms you're talking to the account holder. Three wrong attempts in a row "
         "lock the PIN for 30 minutes.",
-        fields=(Field("pin", "PIN", "pin"),),
+        fields=(Field("pin", kind="pin"),),
         success_message="The PIN is correct.",
     ),
     build_pin_change_action("subscriber", _ITEM_PATH, "Ask the customer to enter both PINs."),
@@ -142,7 +142,7 @@ ACTIONS = (
         title="Add document",
         description="Upload a photo. Location and other metadata are removed.",
         fields=(
-            Field("document_type", "Document type", "choice", tuple(KycDocumentType)),
+            Field("document_type", kind="choice", choices=tuple(KycDocumentType)),
             Field("image", "Photo", "picture", hint="JPEG or PNG, up to 5 MB"),
         ),
         success_message="Document uploaded. Waiting for review.",
@@ -153,9 +153,9 @@ ACTIONS = (
         title="Create alert",
         description="Flag something the rules missed. It goes to the compliance queue.",
         fields=(
-            Field("subscriber_id", "Customer", "hidden"),
-            Field("alert_type", "Alert type", hint="For example, stolen phone"),
-            Field("severity", "Severity", "choice", ("LOW", "MEDIUM", "HIGH", "CRITICAL")),
+            Field("subscriber_id", kind="hidden"),
+            Field("alert_type", hint="For example, stolen phone"),
+            Field("severity", kind="choice", choices=("LOW", "MEDIUM", "HIGH", "CRITICAL")),
             Field("details.note", "Details", "long"),
         ),
         success_message="Alert created.",

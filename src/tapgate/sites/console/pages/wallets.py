@@ -5,8 +5,8 @@ from functools import partial
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.form_fields import Field
 
-_SUBSCRIBER = Field("subscriber_id", "Customer", "hidden")
-_AMOUNT = Field("amount", "Amount", "money")
+_SUBSCRIBER = Field("subscriber_id", kind="hidden")
+_AMOUNT = Field("amount", kind="money")
 _CARD_HINT = "Serial number, printed on the card"
 _DAY_HINT = "In the platform's time zone"
 
@@ -30,7 +30,7 @@ ACTIONS = (
             ),
             Field("recipient_card_serial", "Recipient's card", hint=_CARD_HINT, required=False),
             _AMOUNT,
-            Field("memo", "Memo", required=False, hint="Visible to both parties"),
+            Field("memo", required=False, hint="Visible to both parties"),
             Field("pin", "Sender's PIN", "pin"),
         ),
     ),
@@ -45,7 +45,7 @@ ACTIONS = (
             Field("from_account_id", "From account", "picker", picks="account"),
             Field("to_account_id", "To account", "picker", picks="account"),
             _AMOUNT,
-            Field("description", "Description", required=False),
+            Field("description", required=False),
             Field("pin", "Payer's PIN", "pin", required=False),
         ),
         is_dangerous=True,
@@ -98,7 +98,7 @@ ACTIONS = (
             _SUBSCRIBER,
             Field("from_date", "From", "date", hint=_DAY_HINT),
             Field("to_date", "To", "date", hint=_DAY_HINT),
-            Field("format", "Format", "choice", (("pdf", "PDF"), ("csv", "CSV"))),
+            Field("format", kind="choice", choices=(("pdf", "PDF"), ("csv", "CSV"))),
         ),
         success_message="Statement ready",
         result_template="subscribers/statement.html",
@@ -114,9 +114,8 @@ ACTIONS = (
             Field("sender_id", "Sender", "hidden"),
             Field(
                 "type",
-                "Type",
-                "choice",
-                ("transfer_p2p", "pos_payment", "online_payment", "agent_cashout"),
+                kind="choice",
+                choices=("transfer_p2p", "pos_payment", "online_payment", "agent_cashout"),
             ),
             _AMOUNT,
             Field(

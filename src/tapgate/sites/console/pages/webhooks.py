@@ -28,9 +28,8 @@ _SETTINGS_FIELDS: Final = (
     Field("url", "Endpoint URL", hint="In production, use a public https URL"),
     Field(
         "events",
-        "Events",
-        "many",
-        (
+        kind="many",
+        choices=(
             (ALL_EVENTS, "All events, including future ones"),
             *((event, humanize(event)) for event in WEBHOOK_EVENT_TYPES),
         ),
