@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, Final, Protocol, cast
 import msgspec
 import structlog
 
+from tapgate.core.secret_names import is_secret_name
 from tapgate.runtime import log_text
 from tapgate.runtime.log_stream import LogStream
 
@@ -26,10 +27,6 @@ ASSETS_SUFFIX: Final = "/assets"
 
 #: Load balancers request these every second. Successful checks would hide all other lines.
 _HEALTH_CHECKS: Final = frozenset({"/live", "/ready"})
-
-_SECRET_WORDS = frozenset(
-    {"authorization", "key", "otp", "password", "pin", "secret", "signature", "token"}
-)
 
 _CALLBACK_PATTERN = re.compile(r"(callback) .*", re.DOTALL)
 _STDERR = 2
@@ -187,15 +184,9 @@ def _mask_mapping(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _mask_value(name: str, value: Any) -> Any:
-    if _is_secret_name(name):
+    if is_secret_name(str(name)):
         return "***"
     return _mask_mapping(value) if isinstance(value, Mapping) else value
-
-
-def _is_secret_name(name: str) -> bool:
-    """Return whether a name denotes a secret: `old_pin` does, `key_id` does not."""
-    words = [word.removesuffix("s") for word in str(name).lower().replace("-", "_").split("_")]
-    return words[-1] != "id" and not _SECRET_WORDS.isdisjoint(words)
 
 
 def _render_text(_: Any, __: str, event: Mapping[str, Any]) -> bytes:

@@ -17,8 +17,8 @@ from tapgate.business.staff.request_logs.redaction import (
     redact_path,
     redact_query,
 )
+from tapgate.core.secret_names import is_secret_name
 from tapgate.core.settings import Settings, load_settings
-from tapgate.events.audit.trail import is_secret
 from tapgate.http.api.services import Services
 from tapgate.server.gateway import list_endpoints
 from tapgate_client import ids
@@ -204,7 +204,7 @@ def list_kept_fields() -> set[tuple[str, str]]:
 def test_kept_fields_do_not_denote_secrets_or_personal_data() -> None:
     personal = "name phone email address birth number text note reason balance ip memo description"
     for endpoint, field in list_kept_fields():
-        assert not is_secret(field), (endpoint, field)
+        assert not is_secret_name(field), (endpoint, field)
         words = set(field.split("_"))
         assert words.isdisjoint(personal.split()) or field in HARMLESS_FIELDS, (endpoint, field)
 

@@ -10,8 +10,8 @@ import msgspec
 from tapgate.auth.disclosure import Subject
 from tapgate.business.approval_rules.model import Rule
 from tapgate.business.approval_rules.people import PersonGroups
+from tapgate.core.secret_names import is_secret_name
 from tapgate.events.audit.entry import MASK
-from tapgate.events.audit.trail import is_secret
 from tapgate_client import clock, ids, money
 from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.admin import AdminRole, Invitation
@@ -187,13 +187,13 @@ def build_changes(body: Mapping[str, Any], before: Mapping[str, Any]) -> dict[st
         for name, value in body.items()
         if name not in _UNSHOWN_FIELDS
         and value is not None
-        and (is_secret(name) or value != before.get(name))
+        and (is_secret_name(name) or value != before.get(name))
     }
 
 
 def _to_shown(name: str, value: Any) -> Any:
     """Mask a secret, and replace a file by a hash."""
-    if value is not None and is_secret(name):
+    if value is not None and is_secret_name(name):
         return MASK
     if isinstance(value, str) and len(value) > _MAX_SHOWN_LENGTH:
         return f"sha256:{sha256(value.encode()).hexdigest()}"
@@ -205,7 +205,7 @@ def hide_secrets(value: Any, *, has_link: bool = False) -> Any:
     if isinstance(value, Mapping):
         return {
             name: MASK
-            if item is not None and (is_secret(name) or (has_link and name in _LINK_FIELDS))
+            if item is not None and (is_secret_name(name) or (has_link and name in _LINK_FIELDS))
             else hide_secrets(item)
             for name, item in value.items()
         }

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from tapgate.auth.actors import Actor
+from tapgate.core.secret_names import is_secret_name
 from tapgate.events.audit.entry import MASK
 from tapgate.runtime.store.rows import insert_values
 from tapgate.runtime.store.transaction import Transaction
@@ -16,11 +17,6 @@ Changes = Mapping[str, tuple[Any, Any]]
 
 #: `updated_at` always differs, and the audit entry has its own timestamp.
 _IGNORED_FIELDS = frozenset({"updated_at"})
-
-_SECRET_WORDS = frozenset({"pin", "password", "secret", "token", "otp", "key"})
-#: Field suffixes that describe a secret without containing it: `key_id`, `pin_locked_until`,
-#: `no_pin_limit`.
-_NON_SECRET_SUFFIXES = frozenset({"id", "at", "until", "limit", "prefix"})
 
 
 async def record(
@@ -125,15 +121,10 @@ def _mask(name: str, value: Any) -> Any:
     """Mask a value, or its nested values, if the field name indicates a secret."""
     if value is None:
         return None
-    if is_secret(name):
+    if is_secret_name(name):
         return MASK
     if isinstance(value, Mapping):
         return {key: _mask(key, item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_mask(name, item) for item in value]
     return value
-
-
-def is_secret(name: str) -> bool:
-    *_, suffix = words = name.lower().split("_")
-    return suffix not in _NON_SECRET_SUFFIXES and not _SECRET_WORDS.isdisjoint(words)
