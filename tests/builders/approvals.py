@@ -5,9 +5,10 @@ from typing import Any
 import httpx2
 
 from builders.participants import create_agent
-from builders.payments import create_held_transfer
+from builders.payments import create_held_transfer, submit_and_get_id
 from harness import BearerAuth, Harness, HmacAuth
 from tapgate.http.api.access import ROLES_BY_LETTER
+from tapgate.ledger import chart
 from tapgate_client import ids
 
 V1 = "/api/v1"
@@ -98,6 +99,13 @@ class GuardedRecords:
         self.customer = await harness.create_subscriber(balance="50")
         self.processor: HmacAuth = await harness.create_processor()
         self.partner: HmacAuth = await harness.create_partner()
+        self.payment = await submit_and_get_id(
+            harness,
+            chart.POS_PAYMENT,
+            await harness.create_card(self.customer["id"]),
+            await harness.get_processor_id(self.processor),
+            "1",
+        )
         self.paying_key = await harness.create_api_key("payments:write")
         self.writing_key = await harness.create_api_key("subscribers:write")
         hook = {"url": "https://shop.example/hook", "events": ["alert.created"]}
@@ -160,6 +168,10 @@ class GuardedRecords:
                     "from_account_id": await self.harness.get_account_id(self.processor),
                     "to_account_id": customer["account_id"], "amount": "0.25",
                 },
+            ),
+            (
+                "refunds", "POST", f"/transactions/{self.payment}/refund",
+                {"reason": "returned", "request_id": "refund-1"},
             ),
             ("fee_rules", "PUT", "/fee-rules", {"data": fees["data"][1:]}),
             ("fee_rules", "PUT", "/fee-rules/transfer", {"data": []}),

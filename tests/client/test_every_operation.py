@@ -336,6 +336,8 @@ async def call_wallet_operations(
     ledger_entries = await admin.transactions.list_entries(sent.transaction_id)
     assert ledger_entries.entries[0].amount == "10.00"
     assert (await admin.transactions.get_chain(sent.transaction_id)).replays.count == 0
+    resent = await admin.transactions.send_receipt(sent.transaction_id, party="sender")
+    assert resent.recipients == ["sender"]
     from_account, to_account = [
         (await admin.wallet.get_balance(people[name])).account_id for name in "ab"
     ]
@@ -445,6 +447,8 @@ async def call_merchant_operations(
     await terminal.in_app_payments.refund_payment(
         original_transaction_id=bought.transaction_id, reason="broken"
     )
+    returned = await admin.transactions.refund(paid.transaction_id, reason="broken", amount="5")
+    assert returned.refundable_amount == "10.00 SLE"
     await call_card_proof_operations(admin, terminal)
     found = [
         transaction.id

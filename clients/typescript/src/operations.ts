@@ -1376,6 +1376,18 @@ export class Operations extends Transport {
   }
 
   /**
+   * Send a transaction's receipt to the customers' phones again.
+   *
+   * The receipt is sent even if `TAPGATE_RECEIPTS` disables receipts. `recipients` are the parties
+   * that get it: customers who paid or received money in a completed transaction.
+   *
+   * Access: an admin (finance_user, support_user, system_admin).
+   */
+  sendTransactionReceipt(id: string, body: schemas.ReceiptResend = {}, options?: RequestOptions): Promise<schemas.ReceiptsResent> {
+    return this.send("POST", `/api/v1/transactions/${encodeURIComponent(id)}/send-receipt`, { body }, options);
+  }
+
+  /**
    * List a processor's transactions, newest first, or oldest first with `order=oldest`.
    *
    * With `order=amount`, the list has the newest 10,000 transactions that match, largest amount
@@ -1387,6 +1399,19 @@ export class Operations extends Transport {
    */
   listProcessorTransactions(id: string, query: { limit?: number; cursor?: string; order?: schemas.TransactionOrder; user_id?: string; card_serial?: string; type?: schemas.TransactionType; flow?: schemas.MoneyFlow; status?: schemas.TransactionStatus; failure_code?: string; from?: string; to?: string; } = {}, options?: RequestOptions): List<schemas.TransactionPage, schemas.TransactionRecord> {
     return this.list("GET", `/api/v1/processors/${encodeURIComponent(id)}/transactions`, { query }, options);
+  }
+
+  /**
+   * Refund a card payment in full or in part, for the merchant.
+   *
+   * Requires an idempotency key. Without `amount`, the entire refundable amount is refunded. The
+   * money comes from the merchant's settlement account, as in a refund by the merchant. A request
+   * by support waits for the approval of finance or a system administrator.
+   *
+   * Access: an admin (finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
+   */
+  refundTransaction(id: string, body: schemas.PaymentRefund, options?: RequestOptions): Promise<schemas.RefundReceipt> {
+    return this.send("POST", `/api/v1/transactions/${encodeURIComponent(id)}/refund`, { body, movesMoney: true }, options);
   }
 
   /**

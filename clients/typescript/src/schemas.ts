@@ -351,7 +351,7 @@ export interface ApprovalExecutedEvent {
   data: ApprovalRecord;
 }
 
-export type ApprovalOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding" | "approval_rules";
+export type ApprovalOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "refunds" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding" | "approval_rules";
 
 /**
  * One page of a list.
@@ -1188,7 +1188,7 @@ export interface GlCodes {
   data: GlCode[];
 }
 
-export type GuardableOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding";
+export type GuardableOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "refunds" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding";
 
 /** Gateway health. Older gateways omit the fields after `wallet_core`. */
 export interface Health {
@@ -2043,6 +2043,16 @@ export interface PaymentReceipt {
   metadata: Record<string, unknown> | null;
 }
 
+/** Refund of the payment in the path. Without an amount, the entire rest is refunded. */
+export interface PaymentRefund {
+  request_id?: string | null;
+  /** The platform currency's ISO 4217 code */
+  currency?: string | null;
+  /** Decimal amount in major units */
+  amount?: string | null;
+  reason: string;
+}
+
 export interface PayoutReceipt {
   success: boolean;
   message: string;
@@ -2368,7 +2378,18 @@ export interface Reason {
   reason: string;
 }
 
+/** Who gets the receipt again. Without a party, both parties that get receipts. */
+export interface ReceiptResend {
+  party?: TransactionParty | null;
+}
+
 export type ReceiptStatus = "completed" | "under_review";
+
+export interface ReceiptsResent {
+  success: boolean;
+  message: string;
+  recipients: TransactionParty[];
+}
 
 /**
  * Transfer recipient, with the part of the name that a sender may see.
@@ -2405,10 +2426,10 @@ export interface RefundRequest {
   request_id?: string | null;
   /** The platform currency's ISO 4217 code */
   currency?: string | null;
-  original_transaction_id: string;
   /** Decimal amount in major units */
   amount?: string | null;
   reason: string;
+  original_transaction_id: string;
 }
 
 export interface Registration {
@@ -3099,6 +3120,8 @@ export interface TransactionPage {
   next_cursor: string | null;
   masked?: boolean;
 }
+
+export type TransactionParty = "sender" | "receiver";
 
 /**
  * A transaction.

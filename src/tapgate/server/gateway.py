@@ -30,6 +30,7 @@ from tapgate.business.customers.subscribers.kyc_documents import routes as kyc_d
 from tapgate.business.finance.general_ledger import routes as general_ledger
 from tapgate.business.inbox import routes as work_queues
 from tapgate.business.merchants.pos import routes as pos
+from tapgate.business.merchants.pos import staff_refunds
 from tapgate.business.merchants.processors import key_routes as signing_keys
 from tapgate.business.merchants.processors import routes as processors
 from tapgate.business.merchants.processors.terminals import routes as terminals
@@ -105,6 +106,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     agent_money.endpoints,
     statements.endpoints,
     transactions.endpoints,
+    staff_refunds.endpoints,
     money_views.transaction_endpoints,
     fees.fee_endpoints,
     fees.commission_endpoints,

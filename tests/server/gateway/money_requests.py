@@ -181,6 +181,13 @@ async def prepare_refund(harness: Harness, path: str) -> MoneyCase:
     return MoneyCase(path, body, merchant, {"reason": "another"}, {}, empty_balance)
 
 
+@register_case("/api/v1/transactions/{id}/refund")
+async def prepare_staff_refund(harness: Harness, path: str) -> MoneyCase:
+    case = await prepare_refund(harness, path)
+    path = path.format(id=case.body.pop("original_transaction_id"))
+    return case._replace(path=path, auth=await harness.create_admin("F"))
+
+
 @register_case("/api/v1/processors/{id}/transfer")
 async def prepare_processor_transfer(harness: Harness, path: str) -> MoneyCase:
     _, merchant = await _pay(harness)

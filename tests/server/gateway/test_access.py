@@ -207,6 +207,8 @@ ADDED_ACCESS = {
     # For investigating a transaction.
     "GET /api/v1/transactions/{id}/entries": "all",
     "GET /api/v1/transactions/{id}/chain": "all",
+    "POST /api/v1/transactions/{id}/refund": "F A S",  # support with an approval
+    "POST /api/v1/transactions/{id}/send-receipt": "A S F",
     "GET /api/v1/overview": "all",  # platform dashboard
     # The steps of setting up a new installation.
     "GET /api/v1/admin/onboarding": "A",

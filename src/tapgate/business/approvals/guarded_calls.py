@@ -89,12 +89,15 @@ async def _decide(
         if call_id is not None:
             return _Allowed(call_id)
     rules = await list_rules_in_force(tx)
-    requirement = proposal.requirement or await operations.find_requirement(
-        tx,
-        rules,
-        maker.admin.person,
-        proposal.operations,
-        new_amount=proposal.amount,
+    requirement = (
+        await operations.find_requirement(
+            tx,
+            rules,
+            maker.admin.person,
+            proposal.operations,
+            new_amount=proposal.amount,
+        )
+        or proposal.requirement
     )
     if requirement is not None:
         if maker.has_unknown_holder:

@@ -10,9 +10,12 @@ from collections.abc import Mapping, Set
 from datetime import datetime, timedelta
 from typing import Any, Final, NoReturn
 
+import msgspec
+
 from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.core.id_generator import get_time_sql
 from tapgate.core.settings.business import Receipts
+from tapgate.core.vault import Vault
 from tapgate.events.notifications.notification_messages import (
     Message,
     MessageSender,
@@ -28,6 +31,7 @@ from tapgate.ledger.effects.receipts import (
     PAYMENT_RELEASED,
 )
 from tapgate.runtime.background import run_periodically
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.runtime.store.work_queue import build_backlog_sql, build_dequeue_sql
 from tapgate_client import ids, money
 from tapgate_client.names import clean_business_name, get_counterparty_name
@@ -69,7 +73,7 @@ BACKLOG_SQL: Final = build_backlog_sql(
 #: amount, because the receiver may pay a fee. The amount paid is the transaction amount, as in the
 #: response to the payment. `subscriber_id` may be an agent's ID. Agents have no language.
 #: A low float is also reported to the super-agent, unless it is terminated.
-_DEQUEUE_SQL: Final = f"""{build_dequeue_sql("notices", "transaction_id, kind, subscriber_id")}
+_SELECT_SQL: Final = f"""
     SELECT taken.kind, taken.transaction_id, t.currency, t.completed_at, side.is_payer,
            coalesce(subscriber.phone_number, agent.phone_number) AS phone_number,
            coalesce(subscriber.language, 'en') AS language,
@@ -99,6 +103,14 @@ _DEQUEUE_SQL: Final = f"""{build_dequeue_sql("notices", "transaction_id, kind, s
      AND (SELECT status FROM accounts WHERE id = super_agent.account_id) <> 'closed'
     WHERE coalesce(subscriber.id, agent.id) IS NOT NULL
     ORDER BY taken.transaction_id, taken.kind, taken.subscriber_id"""
+_DEQUEUE_SQL: Final = (
+    build_dequeue_sql("notices", "transaction_id, kind, subscriber_id") + _SELECT_SQL
+)
+_RESEND_SQL: Final = f"""
+    WITH taken AS (
+        SELECT $1::bigint AS transaction_id, kind, subscriber_id
+        FROM unnest($2::text[], $3::bigint[]) AS receipt (kind, subscriber_id))
+    {_SELECT_SQL}"""
 
 
 class ReceiptWorker:
@@ -144,6 +156,21 @@ class ReceiptWorker:
         if sender is not None:
             await sender.send(claims)
         return len(rows) == BATCH_SIZE
+
+
+async def resend_receipts(
+    tx: Transaction, vault: Vault, transaction_id: int, holders: Mapping[str, int]
+) -> None:
+    """Send a completed transaction's receipts again, to account holders by kind of receipt."""
+    rows = await tx.fetch(_RESEND_SQL, transaction_id, list(holders), list(holders.values()))
+    hidden = await find_hidden_accounts(tx, None, tx.now(), {row["other_account"] for row in rows})
+    messages = [
+        msgspec.structs.replace(
+            _build_payment_message(row, hidden, tx.now()), expires_at=tx.now() + MESSAGE_LIFETIME
+        )
+        for row in rows
+    ]
+    await enqueue_messages(tx, vault, messages)
 
 
 def _build_float_messages(row: Mapping[str, Any], now: datetime) -> list[Message]:

@@ -34,8 +34,8 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 
     `operations` are the guardable operations that the request counts as. If rules for several of
     them require approval, the one that requires the most approvals applies. Without an amount, the
-    request is rejected if these rules name different roles. With a `requirement`, approval is
-    always required.
+    request is rejected if these rules name different roles. A `requirement` applies if no rule
+    requires approval.
 
     `before` has the current values of the fields that the request sets, and `implied` the values
     that it sets without naming them. `amount` is in minor units. `other_makers` are people besides

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 from tapgate.ledger import chart
 from tapgate.ledger.decisions.state import (
-    Account,
     Decision,
     NewTransaction,
     State,
@@ -77,25 +76,30 @@ def _iter_receipts(
     if row.status != chart.COMPLETED or row.from_account is None or row.to_account is None:
         return
     payer, payee = state.accounts[row.from_account], state.accounts[row.to_account]
-    if (
-        MONEY_RECEIVED in enabled_kinds
-        and row.type in _PAYEE_RECEIPT_TYPES
-        and (row.type != chart.TRANSFER or payer.kind == chart.WALLET)
-    ):
-        yield from _iter_subscriber_receipts(payee, row.id, MONEY_RECEIVED)
+    kinds = list_receipt_kinds(row.type, payer.kind, payee.kind)
+    if MONEY_RECEIVED in enabled_kinds and MONEY_RECEIVED in kinds and payee.owner_id is not None:
+        yield PendingNotification(row.id, MONEY_RECEIVED, payee.owner_id)
     if (
         PAYMENT_MADE in enabled_kinds
-        and row.type in _PAYER_RECEIPT_TYPES
+        and PAYMENT_MADE in kinds
         and row.channel != _CHAT_CHANNEL
+        and payer.owner_id is not None
     ):
-        yield from _iter_subscriber_receipts(payer, row.id, PAYMENT_MADE)
+        yield PendingNotification(row.id, PAYMENT_MADE, payer.owner_id)
 
 
-def _iter_subscriber_receipts(
-    account: Account, transaction_id: int, kind: str
-) -> Iterator[PendingNotification]:
-    if account.kind == chart.WALLET and account.owner_id is not None:
-        yield PendingNotification(transaction_id, kind, account.owner_id)
+def list_receipt_kinds(transaction_type: str, payer_kind: str, payee_kind: str) -> list[str]:
+    """Return the receipts that the parties of a completed transaction get, if all are enabled."""
+    kinds = []
+    if payer_kind == chart.WALLET and transaction_type in _PAYER_RECEIPT_TYPES:
+        kinds.append(PAYMENT_MADE)
+    if (
+        payee_kind == chart.WALLET
+        and transaction_type in _PAYEE_RECEIPT_TYPES
+        and (transaction_type != chart.TRANSFER or payer_kind == chart.WALLET)
+    ):
+        kinds.append(MONEY_RECEIVED)
+    return kinds
 
 
 def _iter_review_notifications(

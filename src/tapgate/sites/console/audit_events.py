@@ -36,7 +36,7 @@ _ACTIONS: Final[Mapping[str, str]] = {
     f" {_PIN_ACTIONS}",
     "support": "assigned closed message_received replied requested unassigned",
     "terminal": "blocked created unblocked",
-    "transaction": "completed failed refunded",
+    "transaction": "completed failed receipt_resent refunded",
     "webhook_delivery": "redelivered",
     "webhook_endpoint": "created deleted disabled secret_rotated tested updated",
 }

@@ -95,9 +95,9 @@ class InAppPaymentsOperations(OperationGroup[M]):
         *,
         request_id: str | None = None,
         currency: str | None = None,
-        original_transaction_id: str,
         amount: Money | None = None,
         reason: str,
+        original_transaction_id: str,
     ) -> RefundReceipt:
         """Refund an in-app payment in full or in part.
 
@@ -113,8 +113,8 @@ class InAppPaymentsOperations(OperationGroup[M]):
             client.in_app_payments.refund_payment(
                 request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
                 currency="SLE",
-                original_transaction_id="txn_0800000000000",
                 amount="500.00",
                 reason="Requested by the customer",
+                original_transaction_id="txn_0800000000000",
             )
         """

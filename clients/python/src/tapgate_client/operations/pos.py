@@ -118,9 +118,9 @@ class PosOperations(OperationGroup[M]):
         *,
         request_id: str | None = None,
         currency: str | None = None,
-        original_transaction_id: str,
         amount: Money | None = None,
         reason: str,
+        original_transaction_id: str,
     ) -> RefundReceipt:
         """Refund a payment in full or in part.
 
@@ -136,9 +136,9 @@ class PosOperations(OperationGroup[M]):
             client.pos.refund_payment(
                 request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
                 currency="SLE",
-                original_transaction_id="txn_0800000000000",
                 amount="500.00",
                 reason="Requested by the customer",
+                original_transaction_id="txn_0800000000000",
             )
         """
 

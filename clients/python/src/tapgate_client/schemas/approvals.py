@@ -22,7 +22,7 @@ from tapgate_client.schemas.values import Id, Money, Time, Word
 
 MIN_EXPIRY_SECONDS: Final = 60
 MAX_EXPIRY_SECONDS: Final = 604_800
-_DEFAULT_EXPIRY_SECONDS: Final = 86_400
+DEFAULT_EXPIRY_SECONDS: Final = 86_400
 
 
 class Operation(StrEnum):
@@ -39,6 +39,7 @@ class Operation(StrEnum):
     ADMIN_USERS = "admin_users"
     API_KEYS = "api_keys"
     KEYSETS = "keysets"
+    REFUNDS = "refunds"
     OVERDRAFT_LIMITS = "overdraft_limits"
     SUBSCRIBER_PHONE = "subscriber_phone"
     AGENT_PHONE = "agent_phone"
@@ -60,6 +61,7 @@ AMOUNT_OPERATIONS: Final = (
     Operation.PARTNER_FUND,
     Operation.WALLET_TRANSFER,
     Operation.PROCESSOR_TRANSFER,
+    Operation.REFUNDS,
     Operation.OVERDRAFT_LIMITS,
 )
 
@@ -111,7 +113,7 @@ class ApprovalRule(msgspec.Struct, kw_only=True):
     roles: Annotated[list[AdminRole], RolesRule()]
     approvers: Annotated[int, IntegerRange(1, 2)] = 1
     expires_in: Annotated[int, IntegerRange(MIN_EXPIRY_SECONDS, MAX_EXPIRY_SECONDS)] = (
-        _DEFAULT_EXPIRY_SECONDS
+        DEFAULT_EXPIRY_SECONDS
     )
 
 

@@ -82,10 +82,15 @@ class PaymentOutcomeRecord(msgspec.Struct, kw_only=True):
     metadata: dict[str, Any] | msgspec.UnsetType | None = msgspec.UNSET
 
 
-class RefundRequest(MoneyRequest, kw_only=True):
-    original_transaction_id: Reference
+class PaymentRefund(MoneyRequest, kw_only=True):
+    """Refund of the payment in the path. Without an amount, the entire rest is refunded."""
+
     amount: Amount | None = None
     reason: FreeText
+
+
+class RefundRequest(PaymentRefund, kw_only=True):
+    original_transaction_id: Reference
 
 
 class RefundReceipt(Receipt, kw_only=True):

@@ -154,6 +154,21 @@ class Receipt(SuccessResponse, kw_only=True, dict=True):
     status: ReceiptStatus
 
 
+class TransactionParty(StrEnum):
+    SENDER = "sender"
+    RECEIVER = "receiver"
+
+
+class ReceiptResend(msgspec.Struct, kw_only=True):
+    """Who gets the receipt again. Without a party, both parties that get receipts."""
+
+    party: TransactionParty | None = None
+
+
+class ReceiptsResent(SuccessResponse, kw_only=True):
+    recipients: list[TransactionParty]
+
+
 class UserIdRule(Rule):
     log_form = LogForm.WORD
     example = ids.encode(ids.SUBSCRIBER, 1 << 58)

@@ -1,13 +1,14 @@
 """Commands for payments and refunds by terminals and apps."""
 
-from typing import Any
+from typing import Any, Final
 
 from tapgate.auth.actors import Actor
 from tapgate.business.customers.cards.tap_history import COUNTER_FIELD
-from tapgate.business.payments.transactions.money_requests import decode_id
+from tapgate.business.payments.transactions.money_requests import decode_id, submit_request
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.http.api.idempotency import build_idempotency_key
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
+from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
 from tapgate.ledger.commands import (
     CASH_PARTY,
@@ -19,10 +20,26 @@ from tapgate.ledger.commands import (
 )
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids, money
-from tapgate_client.schemas.pos import InAppPaymentRequest, PosPaymentRequest, RefundRequest
+from tapgate_client.errors import Code
+from tapgate_client.schemas.pos import (
+    InAppPaymentRequest,
+    PaymentRefund,
+    PosPaymentRequest,
+    RefundReceipt,
+)
 from tapgate_client.schemas.transactions import Channel, TransactionStatus
 
 _trail = AuditTrail("transaction")
+
+REFUND_ERRORS: Final = (
+    Code.TRANSACTION_NOT_FOUND,
+    Code.ALREADY_REFUNDED,
+    Code.NOT_REFUNDABLE,
+    Code.REFUND_EXCEEDS_REMAINING,
+    Code.COMPLIANCE_REJECTED,
+    Code.INSUFFICIENT_FUNDS,
+)
+
 
 # Module constants for the payment path, because enum attributes are slow.
 _POS, _IN_APP = Channel.POS, Channel.IN_APP
@@ -74,20 +91,43 @@ async def build_payment(request: RequestContext, body: InAppPaymentRequest) -> C
     )
 
 
-def build_refund(request: RequestContext, body: RefundRequest, channel: Channel) -> Command:
-    """Build a refund. The processor may use any of its keys, whichever key took the payment."""
-    currency, caller = request.services.settings.currency, request.principal
-    assert caller.processor_id is not None
+def build_refund(
+    request: GuardedRequest,
+    processor_id: int,
+    payment_id: int,
+    body: PaymentRefund,
+    channel: Channel,
+) -> Command:
+    """Build a refund. The ledger rejects it if the processor did not take the payment."""
+    currency = request.services.settings.currency
     return Command(
         type=chart.REFUND,
         channel=channel,
-        payer=Party("owner", caller.processor_id, chart.SETTLEMENT),
+        payer=Party("owner", processor_id, chart.SETTLEMENT),
         payee=CASH_PARTY,  # ignored: the ledger credits the original payer
         amount=None if body.amount is None else money.parse(body.amount, currency),
-        original_id=decode_id(ids.TRANSACTION, body.original_transaction_id),
+        original_id=payment_id,
         idempotency_key=build_idempotency_key(request, body),
         context={"memo": body.reason},
         audit=request.actor.build_audit_facts(body.reason),
+    )
+
+
+async def submit_refund(
+    request: GuardedRequest,
+    processor_id: int,
+    payment_id: int,
+    body: PaymentRefund,
+    channel: Channel,
+) -> Reply[RefundReceipt]:
+    command = build_refund(request, processor_id, payment_id, body, channel)
+    result = await submit_request(request, command)
+    return result.build_reply(
+        RefundReceipt,
+        "Refund completed",
+        original_transaction_id=ids.encode(ids.TRANSACTION, payment_id),
+        refundable_amount=result.refundable_amount,
+        fee_refunded=result.fee_refunded,
     )
 
 

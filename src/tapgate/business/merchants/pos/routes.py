@@ -59,14 +59,6 @@ _PAYMENT_ERRORS = (
     Code.COMPLIANCE_REJECTED,
     Code.INSUFFICIENT_FUNDS,
 )
-_REFUND_ERRORS = (
-    Code.TRANSACTION_NOT_FOUND,
-    Code.ALREADY_REFUNDED,
-    Code.NOT_REFUNDABLE,
-    Code.REFUND_EXCEEDS_REMAINING,
-    Code.COMPLIANCE_REJECTED,
-    Code.INSUFFICIENT_FUNDS,
-)
 _PIN_ERRORS = (Code.INVALID_PIN, Code.ACCOUNT_LOCKED)
 
 
@@ -141,7 +133,7 @@ async def look_up_terminal_card(
     "/refund",
     moves_money=True,
     requires=(require_idempotency_key,),
-    errors=_REFUND_ERRORS,
+    errors=payments.REFUND_ERRORS,
     objects=ObjectAccess.PROCESSOR,
 )
 async def refund_terminal_payment(
@@ -203,13 +195,11 @@ def _build_receipt(result: MoneyResult, metadata: dict[str, Any] | None) -> Repl
 async def _submit_refund(
     request: RequestContext, body: RefundRequest, channel: Channel
 ) -> Reply[RefundReceipt]:
-    result = await submit_request(request, payments.build_refund(request, body, channel))
-    return result.build_reply(
-        RefundReceipt,
-        "Refund completed",
-        original_transaction_id=body.original_transaction_id,
-        refundable_amount=result.refundable_amount,
-        fee_refunded=result.fee_refunded,
+    """Refund a payment. The processor may use any of its keys, whichever key took the payment."""
+    assert request.principal.processor_id is not None
+    payment_id = decode_id(ids.TRANSACTION, body.original_transaction_id)
+    return await payments.submit_refund(
+        request, request.principal.processor_id, payment_id, body, channel
     )
 
 
@@ -300,7 +290,7 @@ for _prefix, _suffix in _PREFIXES:
         f"{_prefix}/refund",
         moves_money=True,
         requires=(require_idempotency_key,),
-        errors=_REFUND_ERRORS,
+        errors=payments.REFUND_ERRORS,
         operation_id=f"refund_in_app_payment{_suffix}",
         objects=ObjectAccess.PROCESSOR,
     )

@@ -116,7 +116,9 @@ async def submit_request(request: GuardedRequest, command: Command) -> MoneyResu
             command,
             context={**(command.context or {}), "approval_id": request.approval.id},
             approval_id=ids.decode(ids.APPROVAL, request.approval.id),
-            audit=request.actor.build_audit_facts(),
+            audit=request.actor.build_audit_facts(
+                None if command.audit is None else command.audit.reason
+            ),
         )
     if caller is not None and (command.payer_pin is not None or command.payee_pin is not None):
         command = msgspec.structs.replace(command, pin_credential=caller.pin_credential)

@@ -1,19 +1,24 @@
 """Endpoints for transactions."""
 
+from tapgate.business.payments.transactions import resent_receipts
 from tapgate.business.payments.transactions.export import export_csv
 from tapgate.business.payments.transactions.reader import TransactionReader
 from tapgate.core.records import TransactionId
 from tapgate.http.api import csv_files
 from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import get_platform_day
 from tapgate_client.errors import Code
 from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.transactions import (
     ExportFilters,
+    ReceiptResend,
+    ReceiptsResent,
     TransactionChain,
     TransactionEntries,
     TransactionFilters,
@@ -115,6 +120,25 @@ async def get_transaction_chain(request: RequestContext, id: TransactionId) -> T
     payment terminal's name.
     """
     return await _create_reader(request).get_chain(id)
+
+
+@endpoints.post(
+    "/api/v1/transactions/{id}/send-receipt",
+    access=Access(roles="ASF"),
+    unguarded=Unguarded.NO_EFFECT,
+)
+async def send_transaction_receipt(
+    request: RequestContext, tx: Transaction, id: TransactionId, body: ReceiptResend
+) -> ReceiptsResent:
+    """Send a transaction's receipt to the customers' phones again.
+
+    The receipt is sent even if `TAPGATE_RECEIPTS` disables receipts. `recipients` are the parties
+    that get it: customers who paid or received money in a completed transaction.
+    """
+    recipients = await resent_receipts.resend(
+        tx, request.actor, request.services.vault, id, body.party
+    )
+    return ReceiptsResent(message="Receipt sent", recipients=recipients)
 
 
 @endpoints.get(
