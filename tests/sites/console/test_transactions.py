@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from builders.ledger import build_request_key
 from builders.payments import (
     PosDriver,
@@ -16,6 +18,12 @@ from drivers.console import ConsoleClient, ConsoleClients
 from drivers.csv_files import read_rows
 from harness import Harness
 from tapgate.ledger import chart
+from tapgate.sites.console.actions import DECLINE_CODES
+from tapgate.sites.console.components.declines import explain_decline
+from tapgate.sites.console.components.stories import tell_transaction
+from tapgate.sites.console.translation.translator import Language, get_translator
+from tapgate_client.errors import Code
+from tapgate_client.schemas.transactions import TransactionType
 
 URL = "/console/transactions"
 
@@ -82,7 +90,50 @@ async def test_transaction_page_shows_the_sum_of_its_entries(
     total = sum(float(entry["amount"]) for entry in entries)
     text = await ada.get_page_text(f"{URL}/{sent}")
     footer = text.partition("<tfoot>")[2].partition("</tfoot>")[0]
-    assert f">{total:.2f} " in footer
+    assert footer.count(f">{total:.2f}<") == 2, "debits and credits"
+    assert "Debits = credits" in text
+
+
+async def test_payment_is_refunded_from_its_page(
+    console_clients: ConsoleClients, harness: Harness
+) -> None:
+    pos = await PosDriver.create(harness)
+    paid = (await pos.pay("100")).json()["transaction_id"]
+    finance = await console_clients.create_signed_in("F")
+    text = await finance.get_page_text(f"{URL}/{paid}")
+    assert "Aminata Kamara paid 100.00 SLE by card at Shop." in text
+    assert "/console/actions/transaction.refund?id=" in text
+    refund = {"amount": "50", "reason": "half was missing"}
+    await finance.submit_action("transaction.refund", refund, id=paid)
+    text = await finance.get_page_text(f"{URL}/{paid}")
+    assert "Refundable: 50.00 SLE." in text and "half was missing" in text
+    support = await console_clients.create_signed_in("S")
+    sent = await support.submit_action("transaction.refund", refund, id=paid)
+    assert sent.headers["HX-Redirect"].startswith("/console/approvals/apr_")
+    compliance = await console_clients.create_signed_in("C")
+    assert "transaction.refund" not in await compliance.get_page_text(f"{URL}/{paid}")
+    await finance.submit_action("transaction.send_receipt", {}, id=paid)
+    assert await harness.list_pending_messages(pos.customer["phone_number"], "payment_made")
+
+
+@pytest.mark.parametrize("language", Language)
+def test_every_transaction_type_has_a_story(language: Language) -> None:
+    parties = {"type": "agent", "name": "Kadiatu"}, {"type": "platform", "name": "Platform"}
+    for kind in TransactionType:
+        for status in ("completed", "failed"):
+            record = {
+                "type": kind, "status": status, "amount": "1250.00", "currency": "SLE",
+                "from": parties[0], "to": parties[1],
+            }  # fmt: skip
+            story = tell_transaction(get_translator(language), record)
+            assert "1,250.00 SLE" in story and "{" not in story and story.endswith(".")
+
+
+@pytest.mark.parametrize("code", sorted(DECLINE_CODES))
+def test_every_decline_is_explained(code: Code) -> None:
+    record = {"failure_code": code, "failure_details": None, "amount": "1.00", "currency": "SLE"}
+    explanation = explain_decline(get_translator(Language.EN), record)
+    assert explanation.why != "The ledger declined the transaction."
 
 
 async def test_declined_transaction_shows_the_reason(ada: ConsoleClient, harness: Harness) -> None:
@@ -93,6 +144,10 @@ async def test_declined_transaction_shows_the_reason(ada: ConsoleClient, harness
     text = await ada.get_page_text(f"{URL}/{encode_transaction_id(outcome.result)}")
     assert "Declined: Insufficient funds." in text and "INSUFFICIENT_FUNDS" in text
     assert "Available" in text and "No ledger entries" in text
+    path = f"{URL}/{encode_transaction_id(outcome.result)}/decline"
+    assert path in text
+    dialog = (await ada.get_partial(path)).text
+    assert "101.50 SLE was needed, fee included, but only 5.00 SLE was available." in dialog
 
 
 async def test_held_transaction_links_to_its_alert_for_compliance(

@@ -86,7 +86,7 @@ _FORM_TEMPLATE: Final = "action.html"
 
 #: For an action that moves money, only the ledger returns these codes, and only if no transaction
 #: was executed under the idempotency key. The decline itself may have consumed the key.
-_DECLINE_CODES: Final = frozenset(
+DECLINE_CODES: Final = frozenset(
     {
         Code.INSUFFICIENT_FUNDS,
         Code.INSUFFICIENT_FLOAT,
@@ -222,7 +222,7 @@ def _get_next_idempotency_key(request: PageRequest, action: Action, error: ApiEr
     A decline is final, so a corrected form is a new request with a new key. After any other error,
     an earlier submission may have been executed, so the key is kept to prevent a second execution.
     """
-    declined = error.code in _DECLINE_CODES
+    declined = error.code in DECLINE_CODES
     return _new_idempotency_key(request, action) if declined else request.form.get("request_id")
 
 

@@ -1,4 +1,5 @@
-// Hides columns of a list that the viewer does not need. The choice lasts until the tab is closed.
+// Lets the viewer hide columns of a list, and add those that the list does not show at first: their
+// cells have the class `extra`. The choice for each list lasts until the tab is closed.
 "use strict";
 
 (() => {
@@ -6,26 +7,46 @@
 
   const findTable = () => document.getElementById("rows")?.closest("table");
 
+  // Path -> column name -> whether it is shown. Columns without an entry have their default.
   function readChoices() {
     try {
-      return JSON.parse(sessionStorage.getItem(STORAGE_KEY)) || {};
+      const choices = JSON.parse(sessionStorage.getItem(STORAGE_KEY));
+      return choices && typeof choices === "object" ? choices : {};
     } catch {
       return {};
     }
   }
 
-  function listHeads(table) {
-    return [...table.tHead.rows[0].cells].map((cell) => cell.textContent.trim());
+  function listColumns(table) {
+    const chosen = readChoices()[location.pathname] || {};
+    return [...table.tHead.rows[0].cells].map((cell) => {
+      const name = cell.textContent.trim();
+      const isExtra = cell.classList.contains("extra");
+      return { name, isExtra, isShown: chosen[name] ?? !isExtra };
+    });
   }
 
   // Of a list with many loaded pages, only the rows from `first` are new.
   function apply(table, first = 0) {
-    const hidden = new Set(readChoices()[location.pathname]);
-    const heads = listHeads(table);
-    for (let index = first; index < table.rows.length; index += 1) {
-      const row = table.rows[index];
-      if (row.cells.length !== heads.length) continue; // a message, or the button for more rows
-      heads.forEach((head, column) => { row.cells[column].hidden = hidden.has(head); });
+    const columns = listColumns(table);
+    for (let number = first; number < table.rows.length; number += 1) {
+      const row = table.rows[number];
+      if (row.cells.length !== columns.length) continue; // a message, or the button for more rows
+      columns.forEach(({ isExtra, isShown }, index) => {
+        const cell = row.cells[index];
+        if (isExtra) cell.classList.toggle("shown", isShown);
+        else cell.hidden = !isShown;
+      });
+    }
+  }
+
+  function saveChoices(boxes) {
+    const choices = readChoices();
+    choices[location.pathname] = Object.fromEntries(boxes.map((box) => [box.value, box.checked]));
+    try {
+      sessionStorage.setItem(STORAGE_KEY, JSON.stringify(choices));
+    } catch {
+      // Without storage, the choice lasts until the page is left.
     }
   }
 
@@ -37,21 +58,17 @@
     summary.textContent = translate("Columns");
     const panel = document.createElement("div");
     details.append(summary, panel);
-    const hidden = new Set(readChoices()[location.pathname]);
-    for (const head of listHeads(table).slice(1).filter(Boolean)) {
+    for (const { name, isShown } of listColumns(table).slice(1).filter((column) => column.name)) {
       const label = document.createElement("label");
       const box = document.createElement("input");
       box.type = "checkbox";
-      box.value = head;
-      box.checked = !hidden.has(head);
-      label.append(box, ` ${head}`);
+      box.value = name;
+      box.checked = isShown;
+      label.append(box, ` ${name}`);
       panel.append(label);
     }
     details.addEventListener("change", () => {
-      const boxes = [...details.querySelectorAll("input")];
-      const choices = readChoices();
-      choices[location.pathname] = boxes.filter((box) => !box.checked).map((box) => box.value);
-      sessionStorage.setItem(STORAGE_KEY, JSON.stringify(choices));
+      saveChoices([...details.querySelectorAll("input")]);
       apply(table);
     });
     return details;
@@ -59,7 +76,7 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     const table = findTable();
-    if (!table?.tHead || listHeads(table).length < 3) return;
+    if (!table?.tHead || listColumns(table).length < 3) return;
     document.querySelector("main > .head .actions").prepend(buildChoice(table));
     apply(table);
     let applied = table.rows.length;

@@ -9,9 +9,16 @@ import msgspec
 
 from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
+from tapgate.sites.console.components.declines import explain_decline
 from tapgate.sites.console.components.lists import get_filtered_list
 from tapgate.sites.console.components.periods import PRESETS, resolve_period
 from tapgate.sites.console.components.related import get_alerts, get_rules
+from tapgate.sites.console.components.stories import tell_transaction
+from tapgate.sites.console.components.transaction_actions import (
+    ACTIONS,
+    get_refundable_amount,
+    list_possible_actions,
+)
 from tapgate.sites.console.labels import get_flow_label
 from tapgate.sites.console.page_request import PageRequest, build_path
 from tapgate.sites.console.pickers import get_chosen_name
@@ -24,6 +31,8 @@ from tapgate_client.schemas.transactions import (
     TransactionStatus,
     TransactionType,
 )
+
+__all__ = ["ACTIONS", "pages"]
 
 pages = Pages()
 
@@ -111,6 +120,8 @@ async def show_transaction(request: PageRequest, id: str) -> Reply[bytes]:
     return request.render(
         "transactions/transaction.html",
         transaction=record,
+        story=tell_transaction(request.translator, record),
+        possible=list_possible_actions(record),
         entries=entries,
         total=f"{sum((Decimal(entry['amount']) for entry in entries), Decimal(0)):f}",
         chain=chain,
@@ -119,6 +130,21 @@ async def show_transaction(request: PageRequest, id: str) -> Reply[bytes]:
         metadata=_to_text_values(record["metadata"] or {}),
         alerts=alerts and alerts["data"],
         rules=rules,
+    )
+
+
+@pages.get("/console/transactions/{id}/decline")
+async def explain_declined_transaction(request: PageRequest, id: str) -> Reply[bytes]:
+    """Render the dialog that explains a decline."""
+    record = await request.get(_ITEM_PATH, id=id)
+    if record["failure_code"] is None:
+        raise ApiError(Code.NOT_FOUND)
+    return request.render(
+        "transactions/decline.html",
+        transaction=record,
+        story=tell_transaction(request.translator, record),
+        explanation=explain_decline(request.translator, record),
+        failure_details=record.get("failure_details") or {},
     )
 
 
@@ -146,7 +172,7 @@ def _get_refundable_amount(record: dict[str, Any]) -> str | None:
     """Return the unrefunded amount of a payment; None if the transaction is not refundable."""
     if record["type"] not in chart.PAYMENT_TYPES or record["status"] in ("failed", "under_review"):
         return None
-    return f"{Decimal(record['amount']) - Decimal(record['refunded_amount']):f}"
+    return get_refundable_amount(record)
 
 
 def _to_text_values(values: dict[str, Any]) -> dict[str, str]:

@@ -1,0 +1,106 @@
+"""Stories: what happened, in one sentence."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from tapgate.ledger import chart
+from tapgate.sites.console.labels import humanize
+from tapgate.sites.console.rendering import format_amount
+from tapgate.sites.console.translation.translator import Translator, source_text
+from tapgate_client.schemas.transactions import TransactionStatus
+
+Record = Mapping[str, Any]
+
+
+class _Tale(NamedTuple):
+    """Sentences about a completed transaction and about one that was declined or is held."""
+
+    done: str
+    tried: str
+
+
+_TALES: Final[Mapping[str, _Tale]] = {
+    chart.POS_PAYMENT: _Tale(
+        source_text("{payer} paid {amount} by card at {payee}."),
+        source_text("{payer} tried to pay {amount} by card at {payee}."),
+    ),
+    chart.ONLINE_PAYMENT: _Tale(
+        source_text("{payer} paid {amount} to {payee} in an app."),
+        source_text("{payer} tried to pay {amount} to {payee} in an app."),
+    ),
+    chart.TRANSFER_P2P: _Tale(
+        source_text("{payer} sent {amount} to {payee}."),
+        source_text("{payer} tried to send {amount} to {payee}."),
+    ),
+    chart.TRANSFER: _Tale(
+        source_text("{amount} was moved from {payer} to {payee}."),
+        source_text("{amount} was to be moved from {payer} to {payee}."),
+    ),
+    chart.AGENT_CASHIN: _Tale(
+        source_text("{payee} handed {amount} in cash to {payer}, into the wallet."),
+        source_text("{payee} tried to pay in {amount} at {payer}."),
+    ),
+    chart.AGENT_CASHOUT: _Tale(
+        source_text("{payer} withdrew {amount} in cash at {payee}."),
+        source_text("{payer} tried to withdraw {amount} in cash at {payee}."),
+    ),
+    chart.AGENT_FUND: _Tale(
+        source_text("The float of {payee} was topped up by {amount}."),
+        source_text("The float of {payee} was to be topped up by {amount}."),
+    ),
+    chart.AGENT_TRANSFER: _Tale(
+        source_text("{payer} passed {amount} of float on to {payee}."),
+        source_text("{payer} tried to pass {amount} of float on to {payee}."),
+    ),
+    chart.COMMISSION_PAYOUT: _Tale(
+        source_text("{payee} took {amount} of commission into the float."),
+        source_text("{payee} tried to take {amount} of commission into the float."),
+    ),
+    chart.PARTNER_FUND: _Tale(
+        source_text("{payer} topped up the wallet of {payee} by {amount}."),
+        source_text("{payer} tried to top up the wallet of {payee} by {amount}."),
+    ),
+    chart.PARTNER_DEPOSIT: _Tale(
+        source_text("{payee} deposited {amount}."),
+        source_text("{payee} tried to deposit {amount}."),
+    ),
+    chart.PROCESSOR_TRANSFER: _Tale(
+        source_text("{payer} paid out {amount} to {payee}."),
+        source_text("{payer} tried to pay out {amount} to {payee}."),
+    ),
+    chart.REFUND: _Tale(
+        source_text("{payer} refunded {amount} to {payee}."),
+        source_text("{payer} tried to refund {amount} to {payee}."),
+    ),
+}
+_OTHER_TALE: Final = _Tale(
+    source_text("{amount} moved from {payer} to {payee}."),
+    source_text("{amount} did not move from {payer} to {payee}."),
+)
+_UNSETTLED: Final = (TransactionStatus.FAILED, TransactionStatus.UNDER_REVIEW)
+_THE_PLATFORM: Final = source_text("the platform")
+_UNKNOWN_PARTY: Final = source_text("an unknown party")
+_HIDDEN_PARTY: Final = source_text("a restricted customer")
+
+
+def tell_transaction(translator: Translator, record: Record) -> str:
+    """Return what a transaction did, or was meant to do, in one sentence."""
+    tale = _TALES.get(record["type"], _OTHER_TALE)
+    sentence = translator.translate(
+        tale.tried if record["status"] in _UNSETTLED else tale.done,
+        amount=format_amount(record["amount"], record["currency"]),
+        payer=_name_party(translator, record["from"]),
+        payee=_name_party(translator, record["to"]),
+    )
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _name_party(translator: Translator, party: Record | None) -> str:
+    if party is None:
+        return translator.translate(_UNKNOWN_PARTY)
+    if party["type"] == "platform":
+        return translator.translate(_THE_PLATFORM)
+    name: str | None = party.get("name")
+    if name is None and party["type"] == "subscriber":
+        return translator.translate(_HIDDEN_PARTY)
+    return name or translator.translate_label(humanize(party["type"]))
