@@ -101,8 +101,7 @@ def _check_card_proof(context: CommandContext) -> Rejection | None:
 def _check_proof_threshold(context: CommandContext) -> Rejection | None:
     """Reject an amount that requires a card proof if the card does not sign its taps."""
     limits, card = context.limits, context.payer_card
-    threshold = None if limits is None else limits.proof_required_above
-    if threshold is None or context.amount <= threshold:
+    if limits is None or not limits.requires_proof(context.amount):
         return None
     if card is None or card.keyset_id is not None:
         return None
@@ -214,7 +213,7 @@ def _check_refundable(context: CommandContext) -> Rejection | None:
 
 def _check_transaction_limit(context: CommandContext) -> Rejection | None:
     limits = context.limits if context.counts_toward_limits else None
-    if limits is None or context.amount <= limits.max_transaction:
+    if limits is None or limits.allows_amount(context.amount):
         return None
     return context.build_limit_decline(
         Code.TRANSACTION_LIMIT_EXCEEDED, limit=limits.max_transaction, used=0
@@ -236,7 +235,7 @@ def _check_daily_limit(context: CommandContext) -> Rejection | None:
     if limits is None or context.payer is None:
         return None
     used, _ = context.payer.get_usage(context.state.today)
-    if used + context.amount <= limits.daily_limit:
+    if limits.allows_in_day(used, context.amount):
         return None
     return context.build_limit_decline(
         Code.DAILY_LIMIT_EXCEEDED, limit=limits.daily_limit, used=used
@@ -248,7 +247,7 @@ def _check_monthly_limit(context: CommandContext) -> Rejection | None:
     if limits is None or context.payer is None:
         return None
     _, used = context.payer.get_usage(context.state.today)
-    if used + context.amount <= limits.monthly_limit:
+    if limits.allows_in_month(used, context.amount):
         return None
     return context.build_limit_decline(
         Code.MONTHLY_LIMIT_EXCEEDED, limit=limits.monthly_limit, used=used
@@ -312,14 +311,14 @@ def _check_receiver_max_balance(context: CommandContext) -> Rejection | None:
 def check_max_balance(state: State, payee: Account, credited: int) -> Rejection | None:
     if payee.kyc_level is None:
         return None
-    limit = state.rules.limits[payee.kyc_level].max_balance
-    if payee.balance + credited <= limit:
+    limits = state.rules.limits[payee.kyc_level]
+    if limits.allows_balance(payee.balance, credited):
         return None
     currency = state.rules.currency
     return Rejection(
         Code.MAX_BALANCE_EXCEEDED,
         {
-            "limit": money.format_decimal(limit, currency),
+            "limit": money.format_decimal(limits.max_balance, currency),
             "used": money.format_decimal(payee.balance, currency),
             "attempted": money.format_decimal(credited, currency),
             "party": "receiver",

@@ -1,4 +1,4 @@
-"""KYC level limits, and when a card payment requires the PIN."""
+"""KYC level limits: what they allow, and when a card payment requires the PIN."""
 
 from typing import Final
 
@@ -25,6 +25,22 @@ class AccountRule(msgspec.Struct, frozen=True, kw_only=True):
     def list_columns(cls) -> str:
         """Return the field names, which are also the column names, for a query."""
         return ", ".join(cls.__struct_fields__)
+
+    def allows_amount(self, amount: int) -> bool:
+        return amount <= self.max_transaction
+
+    def allows_in_day(self, used: int, amount: int) -> bool:
+        return used + amount <= self.daily_limit
+
+    def allows_in_month(self, used: int, amount: int) -> bool:
+        return used + amount <= self.monthly_limit
+
+    def allows_balance(self, balance: int, credited: int) -> bool:
+        return balance + credited <= self.max_balance
+
+    def requires_proof(self, amount: int) -> bool:
+        """Return whether a payment requires a card that signs its taps."""
+        return self.proof_required_above is not None and amount > self.proof_required_above
 
     def requires_pin(self, amount: int, unpinned_today: int) -> bool:
         """Return whether a payment requires the PIN, given today's payments without a PIN."""
