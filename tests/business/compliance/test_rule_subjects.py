@@ -30,8 +30,8 @@ from cases import each
 from harness import Harness, parse_error
 from tapgate.business.compliance.rules.model import MAX_RULES
 from tapgate.ledger import chart, commands
+from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.commands import Command
-from tapgate.ledger.effects.alerts import raise_alerts
 from tapgate.ledger.rules.compliance import (
     ComplianceRule,
     RuleMatch,

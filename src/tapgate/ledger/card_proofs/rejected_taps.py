@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, Protocol
 
 from tapgate.core.id_generator import IdGenerator
+from tapgate.ledger.alerts import KeyedAlert, raise_keyed_alerts
 from tapgate.ledger.card_proofs.verifier import ProofResult, ProvableCard, is_not_confirmed
 from tapgate.ledger.decisions.state import TAP_ERROR_CODES, RejectedTap
 from tapgate_client import ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.card_proofs import CardTapResult
-from tapgate_client.schemas.compliance import Severity
 
 #: Type of the alert. Each card has at most one unresolved alert, to which further taps are added.
 #: So has each UID that belongs to no card, and each processor for taps that name no card.
@@ -58,20 +58,6 @@ _INSERT_TAPS: Final = """
 _SELECT_UNNAMED_CARDS: Final = """
     SELECT DISTINCT processor_id, card_id FROM card_taps
     WHERE processor_id = ANY ($1::bigint[]) AND at > $2 AND counter IS NULL"""
-#: The first tap that names the card remains in the details. A later tap cannot replace it.
-_UPSERT_ALERTS: Final = """
-    INSERT INTO alerts (id, subscriber_id, alert_type, severity, details, occurrences, open_key,
-                        created_at, updated_at)
-    SELECT new.id, new.subscriber_id, $6, $7, new.details, new.occurrences, new.open_key, $8, $8
-    FROM unnest($1::bigint[], $2::bigint[], $3::jsonb[], $4::integer[], $5::text[])
-      AS new (id, subscriber_id, details, occurrences, open_key)
-    ON CONFLICT (alert_type, open_key)
-        WHERE status IN ('open', 'investigating') AND NOT review AND open_key IS NOT NULL
-    DO UPDATE SET occurrences = alerts.occurrences + EXCLUDED.occurrences,
-        details = CASE WHEN EXCLUDED.details ? 'counter' AND NOT alerts.details ? 'counter'
-                       THEN EXCLUDED.details ELSE alerts.details END,
-        updated_at = EXCLUDED.updated_at
-    RETURNING id"""
 
 
 class SuspectedClone(NamedTuple):
@@ -184,27 +170,16 @@ async def _raise_alerts(
     by_key: dict[str, list[RejectedTap]] = defaultdict(list)
     for tap in taps:
         by_key[_get_open_key(tap)].append(tap)
-    # Sorted, so that batches that update the same alerts do not deadlock.
-    keys = sorted(by_key)
-    first_taps = [_get_first(by_key[key]) for key in keys]
-    alert_ids = [new_id() for _ in keys]
-    rows = await tx.fetch(
-        _UPSERT_ALERTS,
-        alert_ids,
-        [tap.subscriber_id for tap in first_taps],
-        [_build_details(tap) for tap in first_taps],
-        [len(by_key[key]) for key in keys],
-        keys,
-        CLONE_ALERT_TYPE,
-        Severity.HIGH,
-        now,
-    )
-    written = {row["id"] for row in rows}
-    return [
-        SuspectedClone(alert_id, tap.card_id)
-        for alert_id, tap in zip(alert_ids, first_taps, strict=True)
-        if alert_id in written
+    first_taps = {key: _get_first(taps) for key, taps in by_key.items()}
+    alerts = [
+        KeyedAlert(key, tap.subscriber_id, _build_details(tap), len(by_key[key]))
+        for key, tap in first_taps.items()
     ]
+    # The first tap that names the card remains in the details. A later tap cannot replace it.
+    new = await raise_keyed_alerts(
+        tx, CLONE_ALERT_TYPE, alerts, now, new_id, decisive_field="counter"
+    )
+    return [SuspectedClone(alert_id, first_taps[key].card_id) for key, alert_id in new.items()]
 
 
 def _get_open_key(tap: RejectedTap) -> str:

@@ -7,12 +7,12 @@ from typing import Any, Final
 import msgspec
 
 from tapgate.core.id_generator import IdGenerator
+from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.card_proofs.rejected_taps import store_rejected_taps
 from tapgate.ledger.commands import encode_result
 from tapgate.ledger.decisions import earned_commission
 from tapgate.ledger.decisions.state import Decision, NewTransaction, State, StoredTransaction
 from tapgate.ledger.effects import rollups
-from tapgate.ledger.effects.alerts import raise_alerts
 from tapgate.ledger.effects.events import enqueue_events
 from tapgate.ledger.effects.low_float import find_low_floats
 from tapgate.ledger.effects.receipts import PendingNotification, build_notifications

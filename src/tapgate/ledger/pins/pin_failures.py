@@ -9,7 +9,7 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
-from tapgate.ledger.effects.alerts import raise_alerts
+from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.effects.events import enqueue_alert_events
 from tapgate.ledger.pins.storage import attempt_pin
 from tapgate.ledger.pins.verifier import PinVerifier

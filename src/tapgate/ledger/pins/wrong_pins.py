@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from tapgate.core.id_generator import IdGenerator
+from tapgate.ledger.alerts import KeyedAlert, raise_keyed_alerts
 from tapgate.ledger.pins.wrong_pin_limit import (
     WINDOW_SECONDS,
     AttemptCount,
@@ -20,7 +21,6 @@ from tapgate.ledger.pins.wrong_pin_limit import (
     to_minute,
 )
 from tapgate_client import ids
-from tapgate_client.schemas.compliance import Severity
 
 #: Type of the alert. Each credential has at most one unresolved alert.
 PIN_GUESSING_ALERT_TYPE: Final = "PIN_GUESSING_SUSPECTED"
@@ -34,17 +34,6 @@ _COUNT: Final = """
 _SELECT_KEYS: Final = """
     SELECT id, processor_id, terminal_id FROM hmac_keys WHERE id = ANY ($1::bigint[])"""
 _SELECT_TERMINALS: Final = "SELECT id, name FROM terminals WHERE id = ANY ($1::bigint[])"
-_UPSERT_ALERTS: Final = """
-    INSERT INTO alerts (id, subscriber_id, alert_type, severity, details, open_key, created_at,
-                        updated_at)
-    SELECT new.id, new.subscriber_id, $5, $6, new.details, new.open_key, $7, $7
-    FROM unnest($1::bigint[], $2::bigint[], $3::jsonb[], $4::text[])
-      AS new (id, subscriber_id, details, open_key)
-    ON CONFLICT (alert_type, open_key)
-        WHERE status IN ('open', 'investigating') AND NOT review AND open_key IS NOT NULL
-    DO UPDATE SET occurrences = alerts.occurrences + 1, details = EXCLUDED.details,
-        updated_at = EXCLUDED.updated_at
-    RETURNING id"""
 
 
 class WrongPin(NamedTuple):
@@ -69,7 +58,6 @@ async def record_wrong_pins(
     """Store wrong PINs, block credentials that reach the limit, and return the new alerts' IDs."""
     if not wrong_pins:
         return []
-    # Sorted, so that batches that update the same alerts do not deadlock.
     credentials = sorted({wrong_pin.credential for wrong_pin in wrong_pins})
     await _insert_attempts(tx, limit, wrong_pins, credentials, now)
     counts = defaultdict(list)
@@ -124,24 +112,18 @@ async def _raise_alerts(
         processors[credential] = row["processor_id"]
         terminals[credential] = row["terminal_id"] or terminals.get(credential)
     names = dict(await tx.fetch(_SELECT_TERMINALS, list(terminals.values())))
-    alert_ids = [new_id() for _ in blocked]
-    rows = await tx.fetch(
-        _UPSERT_ALERTS,
-        alert_ids,
-        [ids.decode(ids.SUBSCRIBER, credential) for credential in blocked],
-        [
+    alerts = [
+        KeyedAlert(
+            credential,
+            ids.decode(ids.SUBSCRIBER, credential),
             _build_details(
                 credential, counts, processors.get(credential), terminals.get(credential), names
-            )
-            for credential, counts in blocked.items()
-        ],
-        list(blocked),
-        PIN_GUESSING_ALERT_TYPE,
-        Severity.HIGH,
-        now,
-    )
-    written = {row["id"] for row in rows}
-    return [alert_id for alert_id in alert_ids if alert_id in written]
+            ),
+        )
+        for credential, counts in blocked.items()
+    ]
+    new = await raise_keyed_alerts(tx, PIN_GUESSING_ALERT_TYPE, alerts, now, new_id)
+    return list(new.values())
 
 
 def _build_details(

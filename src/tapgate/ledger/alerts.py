@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from tapgate.core.id_generator import IdGenerator
 from tapgate.ledger.rules.compliance import RuleMatch
-from tapgate_client.schemas.compliance import RuleSubject
+from tapgate_client.schemas.compliance import RuleSubject, Severity
 
 _INSERT_ALERTS: Final = """
     INSERT INTO alerts (id, subscriber_id, agent_id, transaction_id, rule_id, alert_type, severity,
@@ -31,6 +31,30 @@ _UPSERT_PER_AGENT: Final = (
     f"{_INSERT_ALERTS} ON CONFLICT (rule_id, agent_id)"
     f" WHERE agent_id IS NOT NULL AND {_ADD_OCCURRENCES}"
 )
+#: Alerts without a rule. If $9 is set, the first details with this field remain.
+_UPSERT_PER_KEY: Final = """
+    INSERT INTO alerts (id, subscriber_id, alert_type, severity, details, occurrences, open_key,
+                        created_at, updated_at)
+    SELECT new.id, new.subscriber_id, $6, $7, new.details, new.occurrences, new.open_key, $8, $8
+    FROM unnest($1::bigint[], $2::bigint[], $3::jsonb[], $4::integer[], $5::text[])
+      AS new (id, subscriber_id, details, occurrences, open_key)
+    ON CONFLICT (alert_type, open_key)
+        WHERE status IN ('open', 'investigating') AND NOT review AND open_key IS NOT NULL
+    DO UPDATE SET occurrences = alerts.occurrences + EXCLUDED.occurrences,
+        details = CASE WHEN $9::text IS NULL
+                         OR (EXCLUDED.details ? $9 AND NOT alerts.details ? $9)
+                       THEN EXCLUDED.details ELSE alerts.details END,
+        updated_at = EXCLUDED.updated_at
+    RETURNING id"""
+
+
+class KeyedAlert(NamedTuple):
+    """Alert without a rule. Each type and key has at most one unresolved alert."""
+
+    open_key: str
+    subscriber_id: int | None
+    details: dict[str, Any]
+    occurrences: int = 1
 
 
 class _PendingAlert(NamedTuple):
@@ -61,6 +85,43 @@ async def raise_alerts(
         *await _write_alerts(tx, _UPSERT_PER_SUBSCRIBER, subscribers, now, new_id),
         *await _write_alerts(tx, _UPSERT_PER_AGENT, agents, now, new_id),
     ]
+
+
+async def raise_keyed_alerts(
+    tx: Any,
+    alert_type: str,
+    alerts: Iterable[KeyedAlert],
+    now: datetime,
+    new_id: IdGenerator,
+    *,
+    decisive_field: str | None = None,
+) -> dict[str, int]:
+    """Write alerts of high severity and return the new alerts' IDs by key.
+
+    A further alert adds its occurrences to the unresolved one and replaces its details. With
+    `decisive_field`, it replaces them only if it is the first whose details have this field.
+    """
+    # Sorted, so that batches that update the same alerts do not deadlock.
+    ordered = sorted(alerts, key=lambda alert: alert.open_key)
+    new_ids = [new_id() for _ in ordered]
+    rows = await tx.fetch(
+        _UPSERT_PER_KEY,
+        new_ids,
+        [alert.subscriber_id for alert in ordered],
+        [alert.details for alert in ordered],
+        [alert.occurrences for alert in ordered],
+        [alert.open_key for alert in ordered],
+        alert_type,
+        Severity.HIGH,
+        now,
+        decisive_field,
+    )
+    written = {row["id"] for row in rows}
+    return {
+        alert.open_key: alert_id
+        for alert, alert_id in zip(ordered, new_ids, strict=True)
+        if alert_id in written
+    }
 
 
 def _add_occurrence(earlier: _PendingAlert | None, match: RuleMatch) -> _PendingAlert:
