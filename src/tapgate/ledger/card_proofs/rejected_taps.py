@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple, Protocol
 from tapgate.core.id_generator import IdGenerator
 from tapgate.ledger.alerts import KeyedAlert, raise_keyed_alerts
 from tapgate.ledger.card_proofs.verifier import ProofResult, ProvableCard, is_not_confirmed
-from tapgate.ledger.decisions.state import TAP_ERROR_CODES, RejectedTap
 from tapgate_client import ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.card_proofs import CardTapResult
@@ -29,7 +28,7 @@ _MAX_PROCESSOR_TAPS: Final = 20
 MAX_UNNAMED_CARDS: Final = 20
 _UNNAMED_PERIOD: Final = timedelta(days=1)
 
-#: Rejected tap results by error code.
+#: Rejected tap results by the proof errors that may indicate a cloned card.
 TAP_RESULTS: Final = {
     Code.CARD_NOT_GENUINE: CardTapResult.NOT_GENUINE,
     Code.CARD_PROOF_USED: CardTapResult.USED,
@@ -60,6 +59,22 @@ _SELECT_UNNAMED_CARDS: Final = """
     WHERE processor_id = ANY ($1::bigint[]) AND at > $2 AND counter IS NULL"""
 
 
+class RejectedTap(NamedTuple):
+    """Tap whose proof is not genuine or was used before.
+
+    The card is None if neither the proof nor the request names a card that signs its taps.
+    """
+
+    code: Code
+    processor_id: int | None
+    terminal_id: str | None  # public ID
+    card_id: int | None = None
+    card_serial: str | None = None
+    subscriber_id: int | None = None
+    counter: int | None = None  # None if the proof does not name the card
+    uid: str | None = None  # of a genuine chip that belongs to no card
+
+
 class SuspectedClone(NamedTuple):
     """New alert. The card is None if the alert is not about a card."""
 
@@ -88,7 +103,7 @@ def build_rejected_tap(
     A processor's proof that does not name the request's card counts against the card only
     if the card signs its taps. Otherwise, any processor could raise alerts about any card.
     """
-    if proof is None or code not in TAP_ERROR_CODES:
+    if proof is None or code not in TAP_RESULTS:
         return None
     if card is not None and is_not_confirmed(proof, card):
         return None

@@ -12,7 +12,7 @@ import msgspec
 
 from tapgate.ledger import chart
 from tapgate.ledger.archive.archived import ARCHIVED
-from tapgate.ledger.card_proofs.rejected_taps import build_rejected_tap
+from tapgate.ledger.card_proofs.rejected_taps import RejectedTap, build_rejected_tap
 from tapgate.ledger.commands import (
     Command,
     Outcome,
@@ -31,7 +31,6 @@ from tapgate.ledger.decisions.state import (
     Hold,
     NewTransaction,
     Posting,
-    RejectedTap,
     State,
     TransactionChange,
     UsageChange,

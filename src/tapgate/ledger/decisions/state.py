@@ -1,11 +1,12 @@
 """State that is loaded for a batch, and decisions on the batch's commands."""
 
 from datetime import date, datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from tapgate.ledger import chart
+from tapgate.ledger.card_proofs.rejected_taps import RejectedTap
 from tapgate.ledger.commands import (
     Outcome,
     PartnerReference,
@@ -18,7 +19,6 @@ from tapgate.ledger.pins.wrong_pins import WrongPin
 from tapgate.ledger.rules.commission import CashMatch, CashMovement
 from tapgate.ledger.rules.compliance import RuleMatch
 from tapgate.ledger.rules.loaded_rules import Rules
-from tapgate_client.errors import Code
 
 
 class Account(msgspec.Struct, gc=False):
@@ -105,29 +105,9 @@ class Card(msgspec.Struct, gc=False):
         self.is_changed = True
 
 
-#: Proof errors that may indicate a cloned card.
-TAP_ERROR_CODES: Final = frozenset({Code.CARD_NOT_GENUINE, Code.CARD_PROOF_USED})
-
-
 class ConsumedTap(NamedTuple):
     card_serial: str
     counter: int
-
-
-class RejectedTap(NamedTuple):
-    """Tap whose proof is not genuine or was used before.
-
-    The card is None if neither the proof nor the request names a card that signs its taps.
-    """
-
-    code: Code
-    processor_id: int | None
-    terminal_id: str | None  # public ID
-    card_id: int | None = None
-    card_serial: str | None = None
-    subscriber_id: int | None = None
-    counter: int | None = None  # None if the proof does not name the card
-    uid: str | None = None  # of a genuine chip that belongs to no card
 
 
 class Agent(msgspec.Struct, gc=False):

@@ -1,1 +1,1 @@
-"""What a batch writes besides money: alerts, events, notifications and rollups."""
+"""What a batch writes besides money: events, notifications and rollups."""

@@ -19,14 +19,15 @@ import structlog
 
 from tapgate.core import telemetry
 from tapgate.core.id_generator import IdGenerator
+from tapgate.ledger import chart
 from tapgate.ledger.commands import Command, LedgerCommand, Outcome, TransactionResult
-from tapgate.ledger.decisions.allowance import Allowance, get_allowance
+from tapgate.ledger.decisions.allowance import Allowance, build_allowance
 from tapgate.ledger.decisions.apply import apply_decision
 from tapgate.ledger.decisions.assess import Assessment, assess
 from tapgate.ledger.decisions.decide import decide
 from tapgate.ledger.decisions.review import decide_review
 from tapgate.ledger.decisions.state import Decision, State
-from tapgate.ledger.engine.load import StaleLoadError, load, load_without_locks
+from tapgate.ledger.engine.load import StaleLoadError, find_account, load, load_without_locks
 from tapgate.ledger.engine.metrics import BatchReport, BatchTiming
 from tapgate.ledger.engine.spans import add_traceparent, trace_batch
 from tapgate.ledger.engine.write import write
@@ -228,12 +229,14 @@ class Ledger:
     async def get_allowance(self, database: Database, subscriber_id: int) -> Allowance | None:
         """Return a subscriber's allowance, or None if the subscriber does not exist.
 
-        Uses a connection of `database`, as `assess` does.
+        Uses a connection of `database`, as `assess` does, and reads without a lock, so the result
+        may be out of date when it is used.
         """
         async with database.transaction() as tx:
             rules = await self._get_rules(tx)
             today = get_platform_day(self._clock(), self._timezone)
-            return await get_allowance(tx, subscriber_id, rules, today)
+            wallet = await find_account(tx, subscriber_id, chart.WALLET)
+            return None if wallet is None else build_allowance(wallet, rules, today)
 
     async def _run_worker(self) -> None:
         while self._pending or not self._is_stopping:
