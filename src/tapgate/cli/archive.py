@@ -20,11 +20,11 @@ from tapgate.events.audit.trail import AuditTrail
 from tapgate.ledger.archive.archive_job import ArchiveJob
 from tapgate.ledger.archive.archived import ArchivedMonth, load_archive
 from tapgate.ledger.maintenance import partition_job
+from tapgate.runtime.exclusive_job import AlreadyRunningError
 from tapgate.runtime.progress import LineProgress
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.archive_files import has_tables, read_rows
 from tapgate.runtime.store.database import Database
-from tapgate.runtime.store.exclusive_job import AlreadyRunningError
 from tapgate.runtime.store.partitions import get_month_start
 from tapgate.runtime.store.transaction import Transaction
 from tapgate.server import supervisor

@@ -8,8 +8,8 @@ import asyncpg
 import structlog
 
 from tapgate.runtime.background import run_periodically
+from tapgate.runtime.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.runtime.store.database import Database
-from tapgate.runtime.store.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.runtime.store.partitions import create_months
 from tapgate_client.clock import Clock
 

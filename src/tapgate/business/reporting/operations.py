@@ -21,8 +21,8 @@ from tapgate.ledger.verification import verifications
 from tapgate.ledger.verification.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.ledger.verification.verifications import StoredVerification
 from tapgate.ledger.verification.verify import Verification
+from tapgate.runtime.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.runtime.store.database import Database
-from tapgate.runtime.store.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import Clock, format_rfc3339
 from tapgate_client.errors import ApiError, Code

@@ -17,9 +17,9 @@ from tapgate.http.api.services import Services
 from tapgate.ledger.archive import archived
 from tapgate.ledger.maintenance import partition_job
 from tapgate.ledger.verification import checkpoints
+from tapgate.runtime.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.runtime.nodes import list_nodes
 from tapgate.runtime.store import StoreError
-from tapgate.runtime.store.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.runtime.store.installation import get_first_key_id, set_first_key_id
 from tapgate.runtime.store.migrate import NODES_LOCK_KEY
 from tapgate.runtime.store.transaction import Transaction

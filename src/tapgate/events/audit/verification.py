@@ -18,8 +18,8 @@ import structlog
 
 from tapgate.core.vault import Vault
 from tapgate.events.audit.chain import INITIAL_CHECKPOINT, Checkpoint, Link, verify_from_checkpoint
+from tapgate.runtime.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.runtime.store.database import Database
-from tapgate.runtime.store.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate_client.clock import Clock
 from tapgate_client.errors import unavailable
 from tapgate_client.schemas.audit import Verification
