@@ -15,7 +15,7 @@ import asyncpg
 import msgspec
 
 from tapgate.core.vault import Vault
-from tapgate.messenger import people, rate_limits
+from tapgate.messenger import chat_rate_limits, people
 from tapgate.messenger.conversation import engine
 from tapgate.messenger.model import Content, NumberChanged, ReceivedMessage, TextContent
 from tapgate.messenger.outbox import outbox_messages as outbox
@@ -196,11 +196,13 @@ async def _is_within_rate_limit(
     tx: asyncpg.Connection, services: Services, item: _PendingMessage
 ) -> bool:
     address, now = item.message.address, services.clock()
-    wait = await rate_limits.acquire(tx, address, limit=services.settings.messenger_rate, now=now)
+    wait = await chat_rate_limits.acquire(
+        tx, address, limit=services.settings.messenger_rate, now=now
+    )
     if wait is None:
         return True
     await complete(tx, item, "throttled")
-    if await rate_limits.mark_notified(tx, address):
+    if await chat_rate_limits.mark_notified(tx, address):
         person = await people.load_person(tx, address)
         await outbox.enqueue(tx, services, address, engine.build_rate_limit_reply(person, wait))
     return False

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from tapgate.ledger.one_time_codes import send_limit
 from tapgate.ledger.one_time_codes.codes import CODE_LIFETIME, MAX_ATTEMPTS, generate_code
-from tapgate.messenger import rate_limits
+from tapgate.messenger import chat_rate_limits
 from tapgate.messenger.model import Person, RequestRejected, RequestSucceeded, Template
 from tapgate.messenger.outbox import outbox_messages as outbox
 from tapgate.messenger.services import Services
@@ -25,7 +25,7 @@ async def send_code(services: Services, person: Person, phone: str) -> None:
     """
     now = services.clock()
     rate_limit_key = f"codes by:{person.address}"
-    if await rate_limits.acquire(
+    if await chat_rate_limits.acquire(
         services.database, rate_limit_key, limit=MAX_CODES_PER_HOUR, now=now, window=_HOUR
     ):
         return

@@ -8,7 +8,7 @@ import structlog
 from tapgate.core.images import ImageError
 from tapgate.http.endpoint import MEBIBYTE, Endpoints, Reply
 from tapgate.http.responses import encode_json
-from tapgate.messenger import images, rate_limits, runner
+from tapgate.messenger import chat_rate_limits, images, runner
 from tapgate.messenger.channel.delivery_parser import IGNORED_TYPES
 from tapgate.messenger.channel.render import render_plain_text
 from tapgate.messenger.conversation_store import LeaseLostError
@@ -174,7 +174,7 @@ async def _build_event(message: BridgeMessage) -> TextMessage | ImageReceived | 
 
 
 async def _require_within_rate_limit(services: Services, phone: str) -> None:
-    wait = await rate_limits.acquire(
+    wait = await chat_rate_limits.acquire(
         services.database, phone, limit=services.settings.messenger_rate, now=services.clock()
     )
     if wait is not None:
