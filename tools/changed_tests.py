@@ -26,6 +26,7 @@ MIRRORS: Final = {
     # Packages whose tests are with their main caller.
     "src/tapgate/business/approval_rules": "tests/business/approvals",
     "src/tapgate/http": "tests/http/api",
+    "src/tapgate/http/rate_limits": "tests/http/rate_limits",
     "src/tapgate/ledger/rules": "tests/ledger",
     "src/tapgate/events/webhooks": "tests/events/notifications",
     "tools/manual": "tests/docs",
