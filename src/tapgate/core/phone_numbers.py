@@ -86,6 +86,11 @@ def list_phone_prefixes(text: str, country: str | None) -> list[str]:
     return local if cleaned.startswith("0") else [*local, f"+{cleaned}"]
 
 
+def mask_phone_number(phone_number: str) -> str:
+    """Mask a phone number so that its owner still recognizes it, as in `+232*****456`."""
+    return f"{phone_number[:4]}{'*' * (len(phone_number) - 7)}{phone_number[-3:]}"
+
+
 def _clean(text: str) -> str | None:
     """Return the digits, with a plus sign if international; None if there are other characters."""
     cleaned = text.translate(_SEPARATORS)

@@ -90,7 +90,7 @@ class Unguarded(StrEnum):
     NO_MONEY = "It concerns records that cannot move money without the guarded operations"
     NO_EFFECT = "It changes no money, rule or right"
     OWN_ACCOUNT = "It concerns the admin's own account"
-    DECISION = "It decides on a held request, and who may decide"
+    DECISION = "It decides on a request that waits for approval, or on who may decide"
 
 
 class ApprovedCall(msgspec.Struct, frozen=True, kw_only=True):

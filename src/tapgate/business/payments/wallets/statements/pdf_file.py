@@ -19,6 +19,7 @@ from tapgate.business.payments.wallets.statements.typesetting import (
     replace_missing_glyphs,
     truncate_to_width,
 )
+from tapgate.core.phone_numbers import mask_phone_number
 from tapgate_client import ids
 
 # Write binary streams: ASCII85 encoding would make them a quarter larger.
@@ -113,7 +114,7 @@ class _PdfRenderer:
         generated = statement.generated_at.astimezone(statement.zone)
         fields = (
             (0, 0, "Account holder", statement.holder_name, BOLD),
-            (0, 1, "Phone", _mask_phone_number(statement.phone_number), REGULAR),
+            (0, 1, "Phone", mask_phone_number(statement.phone_number), REGULAR),
             (1, 1, "Currency", statement.currency, REGULAR),
             (2, 0, "Account", ids.encode(ids.ACCOUNT, statement.account_id), REGULAR),
             (2, 1, "Statement", ids.encode(ids.STATEMENT, statement.id), REGULAR),
@@ -256,8 +257,3 @@ class _PdfRenderer:
 
 def _format_day(moment: date) -> str:
     return f"{moment:%d %b %Y}"
-
-
-def _mask_phone_number(phone_number: str) -> str:
-    """Mask a phone number so that its owner still recognizes it, as in `+232*****456`."""
-    return f"{phone_number[:4]}{'*' * (len(phone_number) - 7)}{phone_number[-3:]}"
