@@ -42,7 +42,7 @@ async def test_verify_works_on_a_read_only_database(services: Services, harness:
     )
 
 
-async def test_verify_names_the_broken_claim(services: Services, harness: Harness) -> None:
+async def test_verify_names_the_broken_invariant(services: Services, harness: Harness) -> None:
     await harness.create_subscriber(balance="100.00")
     await services.database.execute("UPDATE accounts SET balance = 5 WHERE kind = 'wallet'")
     status, output, _ = await run_tapgate(services, "verify")

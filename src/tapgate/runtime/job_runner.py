@@ -1,8 +1,8 @@
-"""Runs claimed jobs concurrently, limited per destination and in total.
+"""Runs leased jobs concurrently, limited per destination and in total.
 
 A slow destination occupies only its own share of the concurrency. If all of the concurrency is in
 use, a destination whose jobs all wait gets the next free slot. Each destination has a window:
-the number of jobs that may be claimed for it, running or waiting in memory. The window grows while
+the number of jobs that may be leased for it, running or waiting in memory. The window grows while
 the destination processes its jobs quickly and shrinks when it becomes slow, so jobs do not wait
 long after their lease.
 """
@@ -33,12 +33,12 @@ class _Lane(Generic[J]):
         self.filled_at = 0.0
 
     @property
-    def claimed(self) -> int:
+    def leased(self) -> int:
         return len(self.waiting) + self.running
 
     @property
     def is_half_empty(self) -> bool:
-        return self.claimed <= self.window // 2
+        return self.leased <= self.window // 2
 
 
 class JobRunner(Generic[K, J]):
@@ -66,22 +66,22 @@ class JobRunner(Generic[K, J]):
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
-    def claimed(self) -> int:
+    def leased(self) -> int:
         """Number of jobs that are running or waiting."""
-        return sum(lane.claimed for lane in self._lanes.values())
+        return sum(lane.leased for lane in self._lanes.values())
 
     @property
     def _has_free_slots(self) -> bool:
         return len(self._tasks) < self._max_concurrent
 
     def get_capacities(self) -> dict[K, int]:
-        """Return how many jobs may be claimed for each destination that has claimed jobs."""
+        """Return how many jobs may be leased for each destination that has leased jobs."""
         now = time.monotonic()
         for key, lane in list(self._lanes.items()):
             self._adapt_window(lane, now)
-            if not lane.claimed and now - lane.filled_at > _IDLE_SECONDS:
+            if not lane.leased and now - lane.filled_at > _IDLE_SECONDS:
                 del self._lanes[key]
-        return {key: lane.window - lane.claimed for key, lane in self._lanes.items()}
+        return {key: lane.window - lane.leased for key, lane in self._lanes.items()}
 
     def add(self, destination: K, jobs: list[J]) -> None:
         """Start or enqueue the jobs from one lease."""
@@ -89,7 +89,7 @@ class JobRunner(Generic[K, J]):
         if lane is None:
             lane = self._lanes[destination] = _Lane(self._min_window)
         lane.waiting.extend(jobs)
-        lane.is_full = lane.claimed >= lane.window
+        lane.is_full = lane.leased >= lane.window
         lane.filled_at = time.monotonic()
         self._start_tasks(destination, lane)
 
@@ -158,7 +158,7 @@ class JobRunner(Generic[K, J]):
             self._start_tasks(other, self._starved[other])
         # Jobs may have been added after the task found none and before this callback.
         self._start_tasks(destination, lane)
-        if not lane.claimed and self._max_window == self._min_window:
+        if not lane.leased and self._max_window == self._min_window:
             del self._lanes[destination]  # there is no window to keep
         if not had_free_slots:  # others may have waited for this task
             for other, waiting in self._lanes.items():

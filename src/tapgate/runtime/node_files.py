@@ -79,7 +79,7 @@ class WorkerFile:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._layout = layout
         self._size = 8 * (1 + numbers)
-        self._lock = self._claim()
+        self._lock = self._lock_file()
         self._map = mmap.mmap(self._lock.fileno(), self._size)
         self._cells = memoryview(self._map).cast("d")
         #: This worker's numbers, without the layout.
@@ -98,7 +98,7 @@ class WorkerFile:
         self._map.close()
         self._lock.release()
 
-    def _claim(self) -> FileLock:
+    def _lock_file(self) -> FileLock:
         """Lock the first file that no live worker uses. Reset it if its layout differs."""
         for number in range(_MAX_WORKERS):
             path = self._folder / f"{number}.counts"

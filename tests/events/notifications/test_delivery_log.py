@@ -280,7 +280,7 @@ async def test_polling_does_not_scan_deliveries_that_are_not_due(services: Servi
         await connection.execute("VACUUM ANALYZE", timeout=60)
     explainer: Any = QueryExplainer(services.database)
     await delivery_queue.fail_for_deleted_endpoints(explainer, services.clock())
-    await delivery_queue.claim(
+    await delivery_queue.lease(
         explainer, now=services.clock(), limit=200, capacity=10, capacities={slow: 5}
     )
     assert max(count_rows_read(plan, "deliveries") for plan in explainer.plans) < 10

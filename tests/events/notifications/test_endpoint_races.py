@@ -43,8 +43,8 @@ class BlockingResolver:
         return ["127.0.0.1"]
 
 
-class ClaimedDeliveries:
-    """An endpoint with claimed deliveries that have not been sent yet."""
+class LeasedDeliveries:
+    """An endpoint with leased deliveries that have not been sent yet."""
 
     def __init__(self, harness: Harness, admin: BearerAuth, receiver: WebhookReceiver) -> None:
         self.harness, self.admin, self.receiver = harness, admin, receiver
@@ -60,7 +60,7 @@ class ClaimedDeliveries:
     def sender(self) -> WebhookSender:
         return WebhookSender(public_only=False, resolve=self.resolver)
 
-    async def claim_deliveries(self, count: int = 3) -> WebhookWorker:
+    async def lease_deliveries(self, count: int = 3) -> WebhookWorker:
         body = {"url": f"{self.url}/old", "events": ["*"]}
         response = await self.harness.post(ENDPOINTS_URL, json=body, auth=self.admin)
         self.created = response.json()
@@ -80,8 +80,8 @@ class ClaimedDeliveries:
 
 
 @pytest.fixture
-async def claimed_deliveries(harness: Harness, receiver: WebhookReceiver) -> ClaimedDeliveries:
-    return ClaimedDeliveries(harness, await harness.create_admin("A"), receiver)
+async def leased_deliveries(harness: Harness, receiver: WebhookReceiver) -> LeasedDeliveries:
+    return LeasedDeliveries(harness, await harness.create_admin("A"), receiver)
 
 
 @pytest.fixture(params=["listening", "not listening"])
@@ -93,20 +93,20 @@ def _with_and_without_signals(
         monkeypatch.setattr(Signals, "is_listening", False)
 
 
-ChangeEndpoint = Callable[[ClaimedDeliveries], Awaitable[Any]]
+ChangeEndpoint = Callable[[LeasedDeliveries], Awaitable[Any]]
 
 
-async def pause_endpoint(deliveries: ClaimedDeliveries) -> Any:
+async def pause_endpoint(deliveries: LeasedDeliveries) -> Any:
     return await deliveries.harness.put(
         deliveries.path, json={"status": "paused"}, auth=deliveries.admin
     )
 
 
-async def delete_endpoint(deliveries: ClaimedDeliveries) -> Any:
+async def delete_endpoint(deliveries: LeasedDeliveries) -> Any:
     return await deliveries.harness.delete(deliveries.path, auth=deliveries.admin)
 
 
-async def disable_by_410(deliveries: ClaimedDeliveries) -> Any:
+async def disable_by_410(deliveries: LeasedDeliveries) -> Any:
     """Disable the endpoint by having another worker get 410 for another delivery."""
     deliveries.receiver.enqueue_statuses(410)
     await publish_event(deliveries.harness.services)
@@ -123,74 +123,74 @@ async def disable_by_410(deliveries: ClaimedDeliveries) -> Any:
     [(pause_endpoint, "pending"), (delete_endpoint, "failed"), (disable_by_410, "pending")],
 )
 @pytest.mark.usefixtures("_with_and_without_signals")
-async def test_claimed_deliveries_are_not_sent_to_a_paused_deleted_or_disabled_endpoint(
-    claimed_deliveries: ClaimedDeliveries,
+async def test_leased_deliveries_are_not_sent_to_a_paused_deleted_or_disabled_endpoint(
+    leased_deliveries: LeasedDeliveries,
     receiver: WebhookReceiver,
     change: ChangeEndpoint,
     status: str,
 ) -> None:
-    worker = await claimed_deliveries.claim_deliveries()
-    claimed = {row["id"] for row in await list_deliveries(claimed_deliveries.harness.services)}
-    await change(claimed_deliveries)
-    await claimed_deliveries.finish_deliveries(worker)
+    worker = await leased_deliveries.lease_deliveries()
+    leased = {row["id"] for row in await list_deliveries(leased_deliveries.harness.services)}
+    await change(leased_deliveries)
+    await leased_deliveries.finish_deliveries(worker)
     assert receiver.received == []
     rows = [
         row
-        for row in await list_deliveries(claimed_deliveries.harness.services)
-        if row["id"] in claimed
+        for row in await list_deliveries(leased_deliveries.harness.services)
+        if row["id"] in leased
     ]
     assert {row["status"] for row in rows} == {status}
     if status == "pending":
         assert {row["attempts"] for row in rows} == {0}
-        await claimed_deliveries.harness.put(
-            claimed_deliveries.path, json={"status": "active"}, auth=claimed_deliveries.admin
+        await leased_deliveries.harness.put(
+            leased_deliveries.path, json={"status": "active"}, auth=leased_deliveries.admin
         )
         await attempt_due_deliveries(
-            claimed_deliveries.harness.services, sender=claimed_deliveries.sender
+            leased_deliveries.harness.services, sender=leased_deliveries.sender
         )
-        assert len(receiver.received) == len(claimed)
+        assert len(receiver.received) == len(leased)
 
 
 @pytest.mark.usefixtures("_with_and_without_signals")
-async def test_claimed_deliveries_are_signed_only_with_the_new_secret(
-    claimed_deliveries: ClaimedDeliveries, receiver: WebhookReceiver
+async def test_leased_deliveries_are_signed_only_with_the_new_secret(
+    leased_deliveries: LeasedDeliveries, receiver: WebhookReceiver
 ) -> None:
-    worker = await claimed_deliveries.claim_deliveries()
-    response = await claimed_deliveries.harness.post(
-        f"{claimed_deliveries.path}/rotate-secret", auth=claimed_deliveries.admin
+    worker = await leased_deliveries.lease_deliveries()
+    response = await leased_deliveries.harness.post(
+        f"{leased_deliveries.path}/rotate-secret", auth=leased_deliveries.admin
     )
-    await claimed_deliveries.finish_deliveries(worker)
+    await leased_deliveries.finish_deliveries(worker)
     await attempt_due_deliveries(
-        claimed_deliveries.harness.services, sender=claimed_deliveries.sender
+        leased_deliveries.harness.services, sender=leased_deliveries.sender
     )
     assert len(receiver.received) == 3
     assert all(webhook.is_signed_with(response.json()["secret"]) for webhook in receiver.received)
     found = any(
-        received.is_signed_with(claimed_deliveries.created["secret"])
+        received.is_signed_with(leased_deliveries.created["secret"])
         for received in receiver.received
     )
     assert not found
 
 
 @pytest.mark.usefixtures("_with_and_without_signals")
-async def test_claimed_deliveries_are_sent_to_the_new_url(
-    claimed_deliveries: ClaimedDeliveries, receiver: WebhookReceiver
+async def test_leased_deliveries_are_sent_to_the_new_url(
+    leased_deliveries: LeasedDeliveries, receiver: WebhookReceiver
 ) -> None:
-    worker = await claimed_deliveries.claim_deliveries()
-    await claimed_deliveries.harness.put(
-        claimed_deliveries.path,
-        json={"url": f"{claimed_deliveries.url}/new"},
-        auth=claimed_deliveries.admin,
+    worker = await leased_deliveries.lease_deliveries()
+    await leased_deliveries.harness.put(
+        leased_deliveries.path,
+        json={"url": f"{leased_deliveries.url}/new"},
+        auth=leased_deliveries.admin,
     )
-    await claimed_deliveries.finish_deliveries(worker)
+    await leased_deliveries.finish_deliveries(worker)
     await attempt_due_deliveries(
-        claimed_deliveries.harness.services, sender=claimed_deliveries.sender
+        leased_deliveries.harness.services, sender=leased_deliveries.sender
     )
     assert [webhook.path for webhook in receiver.received] == ["/new"] * 3
 
 
-async def test_claim_that_cannot_be_released_expires(
-    claimed_deliveries: ClaimedDeliveries,
+async def test_lease_that_cannot_be_released_expires(
+    leased_deliveries: LeasedDeliveries,
     harness: Harness,
     receiver: WebhookReceiver,
     monkeypatch: pytest.MonkeyPatch,
@@ -198,17 +198,17 @@ async def test_claim_that_cannot_be_released_expires(
     async def fail_to_release(*_: object) -> None:
         raise ApiError(Code.SERVICE_UNAVAILABLE)
 
-    worker = await claimed_deliveries.claim_deliveries(count=1)
-    await pause_endpoint(claimed_deliveries)
+    worker = await leased_deliveries.lease_deliveries(count=1)
+    await pause_endpoint(leased_deliveries)
     with monkeypatch.context() as patch, capture_logs() as lines:
         patch.setattr(delivery_queue, "release", fail_to_release)
-        await claimed_deliveries.finish_deliveries(worker)
+        await leased_deliveries.finish_deliveries(worker)
     assert [line["event"] for line in lines] == ["webhooks.attempt_not_recorded"]
     await harness.put(
-        claimed_deliveries.path, json={"status": "active"}, auth=claimed_deliveries.admin
+        leased_deliveries.path, json={"status": "active"}, auth=leased_deliveries.admin
     )
     harness.advance_clock(seconds=LEASE_DURATION.total_seconds())
-    await attempt_due_deliveries(harness.services, sender=claimed_deliveries.sender)
+    await attempt_due_deliveries(harness.services, sender=leased_deliveries.sender)
     assert len(receiver.received) == 1
 
 

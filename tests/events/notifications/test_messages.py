@@ -248,7 +248,7 @@ async def test_concurrent_senders_send_each_message_once(
     assert await gateway.database.fetchval(undelivered_sql) == 0
 
 
-async def test_sender_holds_no_row_lock_and_its_claim_excludes_other_senders(
+async def test_sender_holds_no_row_lock_and_its_lease_excludes_other_senders(
     gateway: Services, messenger: FakeMessenger, http: HttpClient
 ) -> None:
     messenger.allow_responses.clear()
@@ -266,7 +266,7 @@ async def test_sender_holds_no_row_lock_and_its_claim_excludes_other_senders(
     assert (await _get_only_message(gateway))["attempts"] == 1
 
 
-async def test_claim_of_a_killed_sender_expires_and_the_message_is_sent(
+async def test_lease_of_a_killed_sender_expires_and_the_message_is_sent(
     gateway: Services, messenger: FakeMessenger, http: HttpClient, clock: FakeClock
 ) -> None:
     messenger.allow_responses.clear()
@@ -289,7 +289,7 @@ async def test_claim_of_a_killed_sender_expires_and_the_message_is_sent(
     assert (row["status"], row["attempts"]) == ("delivered", 2)
 
 
-async def test_expired_claim_does_not_postpone_the_current_claim(
+async def test_expired_lease_does_not_postpone_the_current_lease(
     gateway: Services, messenger: FakeMessenger, http: HttpClient, clock: FakeClock
 ) -> None:
     messenger.allow_responses.clear()

@@ -46,7 +46,7 @@ async def test_deliveries_are_sent_after_all_workers_were_killed(
             worker.kill()
         await asyncio.to_thread(psutil.wait_procs, workers)
         receiver.allow_responses.set()
-        # Expire the claim.
+        # Expire the lease.
         await services.database.execute("UPDATE deliveries SET next_attempt_at = now()")
         await wait_until_equal(count_received, 2)
         for _ in range(30):

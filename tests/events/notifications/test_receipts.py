@@ -376,7 +376,7 @@ async def test_running_gateway_sends_receipts_to_the_messenger(harness: Harness)
     assert [{**message, "id": ""} for message in received] == expected
 
 
-async def test_receipts_are_sent_without_a_claim_while_the_messenger_accepts_messages(
+async def test_receipts_are_sent_without_a_lease_while_the_messenger_accepts_messages(
     harness: Harness,
 ) -> None:
     services = harness.services

@@ -1,4 +1,4 @@
-"""Webhook delivery: signing, retries, claims and concurrency limits."""
+"""Webhook delivery: signing, retries, leases and concurrency limits."""
 
 import asyncio
 from collections.abc import Collection
@@ -24,7 +24,7 @@ from drivers.webhooks import (
 from tapgate.events.notifications.events import publish
 from tapgate.events.webhooks import delivery_queue, retry_schedule, worker
 from tapgate.events.webhooks.event_data import RecordLoaders
-from tapgate.events.webhooks.model import AttemptResult, ClaimedDelivery
+from tapgate.events.webhooks.model import AttemptResult, LeasedDelivery
 from tapgate.events.webhooks.worker import WebhookWorker
 from tapgate.http.api.services import Services
 from tapgate.runtime.store.database import Database
@@ -247,7 +247,7 @@ async def test_concurrent_workers_send_each_delivery_once(
     assert {row["attempts"] for row in await list_deliveries(services_with_fake_clock)} == {1}
 
 
-async def test_delivery_claimed_by_a_killed_process_is_sent_by_another(
+async def test_delivery_leased_by_a_killed_process_is_sent_by_another(
     services_with_fake_clock: Services, receiver: WebhookReceiver, fake_clock: FakeClock
 ) -> None:
     await create_endpoint(services_with_fake_clock, f"{receiver.url}/slow")
@@ -269,14 +269,14 @@ async def test_delivery_claimed_by_a_killed_process_is_sent_by_another(
     assert (row["status"], row["attempts"]) == ("delivered", 2)
 
 
-async def test_expired_claim_does_not_postpone_the_current_claim(
+async def test_expired_lease_does_not_postpone_the_current_lease(
     services_with_fake_clock: Services, receiver: WebhookReceiver, fake_clock: FakeClock
 ) -> None:
     await create_endpoint(services_with_fake_clock, f"{receiver.url}/slow")
     await publish_event(services_with_fake_clock)
-    (expired,) = await _claim_all(services_with_fake_clock)
+    (expired,) = await _lease_all(services_with_fake_clock)
     fake_clock.advance(seconds=30)
-    (current,) = await _claim_all(services_with_fake_clock)
+    (current,) = await _lease_all(services_with_fake_clock)
     late_result = AttemptResult(problem="status 500", status=500)
     for retry_at in (fake_clock(), None):
         await delivery_queue.record_failed_attempts(
@@ -532,8 +532,8 @@ async def _count_received(receiver: WebhookReceiver) -> int:
     return len(receiver.received)
 
 
-async def _claim_all(services: Services) -> list[ClaimedDelivery]:
-    return await delivery_queue.claim(
+async def _lease_all(services: Services) -> list[LeasedDelivery]:
+    return await delivery_queue.lease(
         services.database, now=services.clock(), limit=100, capacity=10, capacities={}
     )
 

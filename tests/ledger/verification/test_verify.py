@@ -114,7 +114,7 @@ async def list_invariants_broken_by(
 
 
 @pytest.mark.parametrize("invariant", INVARIANTS)
-async def test_verify_finds_each_broken_claim(
+async def test_verify_finds_each_broken_invariant(
     database_url: str, database: Database, invariant: str
 ) -> None:
     invariants_broken_by = await list_invariants_broken_by(

@@ -75,7 +75,7 @@ async def add_jobs(database: Database, *destinations: int, due_at: datetime = NO
     )
 
 
-async def claim(
+async def lease(
     source: Any, *, now: datetime = NOW, limit: int = 1_000, capacity: int = 1_000, **known: int
 ) -> list[Job]:
     rows = await QUEUE.lease_fairly(
@@ -93,45 +93,45 @@ async def list_jobs(database: Database) -> dict[int, Any]:
     return {row["id"]: row for row in await database.fetch("SELECT * FROM test_jobs")}
 
 
-async def test_parallel_claims_never_lease_a_job_twice(database: Database) -> None:
+async def test_parallel_workers_never_lease_a_job_twice(database: Database) -> None:
     await add_jobs(database, *(number % 7 for number in range(700)))
 
-    async def claim_all() -> list[Job]:
-        claimed: list[Job] = []
-        while batch := await claim(database, limit=23, capacity=5):
-            claimed += batch
-        return claimed
+    async def lease_all() -> list[Job]:
+        leased: list[Job] = []
+        while batch := await lease(database, limit=23, capacity=5):
+            leased += batch
+        return leased
 
-    claims = await asyncio.gather(*(claim_all() for _ in range(8)))
-    claimed_ids = [job.id for jobs in claims for job in jobs]
-    assert len(claimed_ids) == len(set(claimed_ids)) == 700
+    leases = await asyncio.gather(*(lease_all() for _ in range(8)))
+    leased_ids = [job.id for jobs in leases for job in jobs]
+    assert len(leased_ids) == len(set(leased_ids)) == 700
     assert {row["attempts"] for row in (await list_jobs(database)).values()} == {1}
 
 
-async def test_claims_do_not_wait_for_locked_jobs(database: Database) -> None:
+async def test_leases_do_not_wait_for_locked_jobs(database: Database) -> None:
     await add_jobs(database, 1, 1, 1)
     async with database.transaction() as tx:
-        first = await claim(tx, limit=1)
+        first = await lease(tx, limit=1)
         async with asyncio.timeout(30):
-            others = await claim(database)
+            others = await lease(database)
     assert sorted(job.id for job in (*first, *others)) == list(await list_jobs(database))
     assert len(first) == 1
 
 
-async def test_expired_lease_is_claimed_again_and_an_active_lease_is_not(
+async def test_job_is_leased_again_only_after_its_lease_expires(
     database: Database,
 ) -> None:
     await add_jobs(database, 1)
-    (first,) = await claim(database)
-    assert await claim(database, now=NOW + LEASE_DURATION - timedelta(milliseconds=1)) == []
-    (second,) = await claim(database, now=NOW + LEASE_DURATION)
+    (first,) = await lease(database)
+    assert await lease(database, now=NOW + LEASE_DURATION - timedelta(milliseconds=1)) == []
+    (second,) = await lease(database, now=NOW + LEASE_DURATION)
     assert (first.id, first.attempts, second.id, second.attempts) == (second.id, 1, first.id, 2)
 
 
 async def test_late_result_of_an_expired_lease_changes_nothing(database: Database) -> None:
     await add_jobs(database, 1)
-    (late,) = await claim(database)
-    (current,) = await claim(database, now=NOW + LEASE_DURATION)
+    (late,) = await lease(database)
+    (current,) = await lease(database, now=NOW + LEASE_DURATION)
     before = await list_jobs(database)
     await RETRY.record(database, [(late, {"retry_at": NOW, "note": "late"})])
     await FAILED.record(database, [(late, {})])
@@ -142,8 +142,8 @@ async def test_late_result_of_an_expired_lease_changes_nothing(database: Databas
 
 async def test_late_success_completes_a_job_once(database: Database) -> None:
     await add_jobs(database, 1)
-    (late,) = await claim(database)
-    (current,) = await claim(database, now=NOW + LEASE_DURATION)
+    (late,) = await lease(database)
+    (current,) = await lease(database, now=NOW + LEASE_DURATION)
     await DONE.record(database, [(late, {"note": "first"})])
     await DONE.record(database, [(current, {"note": "second"})])
     await RETRY.record(database, [(current, {"retry_at": NOW, "note": "third"})])
@@ -160,7 +160,7 @@ async def test_batched_results_are_exact(
 ) -> None:
     await database.execute("TRUNCATE test_jobs")
     await add_jobs(database, *(number % 3 for number in range(len(outcomes))))
-    jobs = await claim(database)
+    jobs = await lease(database)
     results = list(zip(jobs, outcomes, strict=True))
     order.shuffle(results)
     later = NOW + timedelta(seconds=5)
@@ -187,18 +187,18 @@ async def test_batched_results_are_exact(
         assert (row["status"], row["next_attempt_at"], row["note"]) == expected
 
 
-async def test_claim_respects_the_capacity_of_each_destination(database: Database) -> None:
+async def test_lease_respects_the_capacity_of_each_destination(database: Database) -> None:
     await add_jobs(database, *[1] * 20, *[2] * 20, *[3] * 20)
-    claimed = await claim(database, capacity=5, d1=0, d2=7)
-    assert Counter(job.destination for job in claimed) == {2: 7, 3: 5}
-    assert len(await claim(database, limit=3, capacity=5)) == 3
+    leased = await lease(database, capacity=5, d1=0, d2=7)
+    assert Counter(job.destination for job in leased) == {2: 7, 3: 5}
+    assert len(await lease(database, limit=3, capacity=5)) == 3
 
 
-async def test_destination_whose_job_is_due_longest_is_claimed_first(database: Database) -> None:
+async def test_destination_whose_job_is_due_longest_is_leased_first(database: Database) -> None:
     for destination in (2, 3, 1):
         await add_jobs(database, *[destination] * 4, due_at=NOW - timedelta(seconds=destination))
-    assert {job.destination for job in await claim(database, limit=4, capacity=4)} == {3}
-    assert {job.destination for job in await claim(database, limit=4, capacity=4)} == {2}
+    assert {job.destination for job in await lease(database, limit=4, capacity=4)} == {3}
+    assert {job.destination for job in await lease(database, limit=4, capacity=4)} == {2}
 
 
 async def test_ordered_queue_leases_only_the_oldest_job_of_a_destination(
@@ -310,7 +310,7 @@ async def test_slow_destination_does_not_delay_others() -> None:
             await asyncio.sleep(0)
     assert sorted(jobs.started[:3]) == ["slow 0", "slow 1", "slow 2"]
     assert all(job.startswith("fast") for job in jobs.finished)
-    assert jobs.runner.get_capacities()["slow"] == 3 - 5  # nothing more is claimed for it
+    assert jobs.runner.get_capacities()["slow"] == 3 - 5  # nothing more is leased for it
     assert list(jobs.runner.take_waiting()) == ["slow 3", "slow 4"]
     jobs.release.set()
     await jobs.runner.wait_until_idle()
@@ -358,7 +358,7 @@ async def test_job_added_while_the_last_task_of_its_destination_ends_is_started(
     await asyncio.sleep(0)
     await runner.wait_until_idle()
     assert finished == ["first", "second"]
-    assert runner.claimed == 0
+    assert runner.leased == 0
 
 
 async def test_destination_without_a_running_job_gets_the_next_free_slot() -> None:
@@ -387,7 +387,7 @@ async def test_stopped_runner_starts_no_waiting_jobs() -> None:
     await jobs.runner.stop(timeout_seconds=0)
     await asyncio.sleep(0)
     assert jobs.started == ["slow a", "slow b"]
-    assert jobs.runner.claimed == 0
+    assert jobs.runner.leased == 0
 
 
 async def test_batch_contains_the_items_that_arrived_during_the_previous_batch() -> None:

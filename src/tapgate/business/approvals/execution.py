@@ -73,7 +73,7 @@ class ApprovalWorker:
 
     async def work(self) -> None:
         services = self._services
-        for approval_id in await queries.claim_approved(services.database, services.clock()):
+        for approval_id in await queries.lease_approved(services.database, services.clock()):
             await execute(services, approval_id)
         async with services.transaction() as tx:
             await operations.expire(tx)

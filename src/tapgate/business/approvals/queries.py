@@ -238,8 +238,8 @@ async def expire(tx: Transaction) -> list[int]:
     return [row["id"] for row in rows]
 
 
-async def claim_approved(database: Database, now: datetime) -> list[int]:
-    """Claim approved requests that no process has executed in time, and return their IDs.
+async def lease_approved(database: Database, now: datetime) -> list[int]:
+    """Lease approved requests that no process has executed in time, and return their IDs.
 
     The time until the next attempt doubles with each attempt, up to 16 minutes.
     """

@@ -82,7 +82,7 @@ class MessengerClient(Protocol):
     async def post(self, url: str, *, content: bytes, headers: Mapping[str, str]) -> _Response: ...
 
 
-class ClaimedMessage(msgspec.Struct, frozen=True, kw_only=True):
+class LeasedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """Message leased to this process."""
 
     id: int
@@ -94,9 +94,9 @@ class ClaimedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 #: A message, and the problem with which its request failed, or None.
-_Result = tuple[ClaimedMessage, str | None]
+_Result = tuple[LeasedMessage, str | None]
 
-_QUEUE = WorkQueue("messages", ", ".join(ClaimedMessage.__struct_fields__))
+_QUEUE = WorkQueue("messages", ", ".join(LeasedMessage.__struct_fields__))
 BACKLOG_SQL: Final = _QUEUE.build_backlog_sql("messages")
 _DELIVERED = ResultUpdate(_QUEUE, "status = 'delivered', parameters = NULL", {}, accepts_late=True)
 _RETRY = ResultUpdate(_QUEUE, "next_attempt_at = result.retry_at", {"retry_at": "timestamptz"})
@@ -120,37 +120,37 @@ async def enqueue_message(
 
 
 async def enqueue_messages(
-    tx: Transaction, vault: Vault, messages: Sequence[Message], *, is_claimed: bool = False
-) -> list[ClaimedMessage]:
+    tx: Transaction, vault: Vault, messages: Sequence[Message], *, is_leased: bool = False
+) -> list[LeasedMessage]:
     """Enqueue several messages in one statement, and return them.
 
-    With `is_claimed`, they are leased to this process, which sends them after `tx` commits.
+    With `is_leased`, they are leased to this process, which sends them after `tx` commits.
     """
     if not messages:
         return []
-    attempts, now = int(is_claimed), tx.now()
-    claims = [_build_claim(vault, tx.new_id(), message, attempts) for message in messages]
+    attempts, now = int(is_leased), tx.now()
+    leased = [_build_leased(vault, tx.new_id(), message, attempts) for message in messages]
     await tx.execute(
         """INSERT INTO messages (id, recipient, template, language, parameters, expires_at,
                                  attempts, next_attempt_at, created_at)
            SELECT new.*, $7::smallint, $8::timestamptz, $9::timestamptz
            FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bytea[],
                        $6::timestamptz[]) AS new""",
-        [claim.id for claim in claims],
+        [message.id for message in leased],
         [message.to for message in messages],
         [message.template for message in messages],
         [message.language for message in messages],
-        [claim.parameters for claim in claims],
+        [message.parameters for message in leased],
         [message.expires_at for message in messages],
         attempts,
-        now + LEASE_DURATION if is_claimed else now,
+        now + LEASE_DURATION if is_leased else now,
         now,
     )
-    return claims
+    return leased
 
 
-def _build_claim(vault: Vault, message_id: int, message: Message, attempts: int) -> ClaimedMessage:
-    return ClaimedMessage(
+def _build_leased(vault: Vault, message_id: int, message: Message, attempts: int) -> LeasedMessage:
+    return LeasedMessage(
         id=message_id,
         recipient=message.to,
         template=message.template,
@@ -222,28 +222,28 @@ class MessageSender:
         limit = _FIRST_BATCH_SIZE
         while self._secret is not None:
             rows = await _QUEUE.lease(self._database, now=self._clock(), limit=limit)
-            await self.send([ClaimedMessage(**row) for row in rows])
+            await self.send([LeasedMessage(**row) for row in rows])
             if len(rows) < limit or not self.is_accepting:
                 return  # no more due messages, or the messenger is probably down
             limit = _BATCH_SIZE
 
-    async def send(self, claims: Sequence[ClaimedMessage]) -> None:
+    async def send(self, leased: Sequence[LeasedMessage]) -> None:
         """Post messages that are leased to this process, and record the results.
 
         If the messenger is slow, the remaining messages are due again when their leases expire.
         """
         results: list[_Result] = []
-        remaining, stops_at = iter(claims), time.monotonic() + MAX_BATCH_SECONDS
+        remaining, stops_at = iter(leased), time.monotonic() + MAX_BATCH_SECONDS
 
         async def post_remaining() -> None:
-            for claim in remaining:
-                results.append((claim, await self._post(claim)))
+            for message in remaining:
+                results.append((message, await self._post(message)))
                 if time.monotonic() > stops_at:
                     return
 
-        lanes = min(len(claims), _MAX_CONCURRENT_REQUESTS)
+        lanes = min(len(leased), _MAX_CONCURRENT_REQUESTS)
         await asyncio.gather(*(post_remaining() for _ in range(lanes)))
-        if claims:
+        if leased:
             self.is_accepting = any(problem is None for _, problem in results)
         await self._record_results(results)
 
@@ -256,51 +256,54 @@ class MessageSender:
 
     async def _record_results(self, results: Sequence[_Result]) -> None:
         await _DELIVERED.record(
-            self._database, [(claim, {}) for claim, problem in results if problem is None]
+            self._database, [(message, {}) for message, problem in results if problem is None]
         )
-        failed = [(claim, problem) for claim, problem in results if problem is not None]
-        for claim, problem in failed:
+        failed = [(message, problem) for message, problem in results if problem is not None]
+        for message, problem in failed:
             _log.info(
                 "messages.retry_scheduled",
-                message_id=ids.encode(ids.MESSAGE, claim.id),
-                attempts=claim.attempts,
+                message_id=ids.encode(ids.MESSAGE, message.id),
+                attempts=message.attempts,
                 problem=problem,
             )
         now = self._clock()
         await _RETRY.record(
             self._database,
-            [(claim, {"retry_at": now + compute_backoff(claim.attempts)}) for claim, _ in failed],
+            [
+                (message, {"retry_at": now + compute_backoff(message.attempts)})
+                for message, _ in failed
+            ],
         )
 
-    async def _post(self, claim: ClaimedMessage) -> str | None:
+    async def _post(self, message: LeasedMessage) -> str | None:
         """Post the message; return None on success, else the exception's name or the status.
 
         Raises no exception, because a batch's results are recorded together.
         """
         try:
             response = await self._client.post(
-                self._url, content=self._encode_body(claim), headers=self._build_headers(claim)
+                self._url, content=self._encode_body(message), headers=self._build_headers(message)
             )
         except Exception as error:
             return type(error).__name__
         status = response.status_code
         return None if 200 <= status < 300 else f"status {status}"
 
-    def _encode_body(self, claim: ClaimedMessage) -> bytes:
+    def _encode_body(self, message: LeasedMessage) -> bytes:
         return msgspec.json.encode(
             {
-                "to": claim.recipient,
-                "template": claim.template,
-                "language": claim.language,
-                "parameters": _open_parameters(self._vault, claim.id, claim.parameters),
+                "to": message.recipient,
+                "template": message.template,
+                "language": message.language,
+                "parameters": _open_parameters(self._vault, message.id, message.parameters),
             }
         )
 
-    def _build_headers(self, claim: ClaimedMessage) -> dict[str, str]:
+    def _build_headers(self, message: LeasedMessage) -> dict[str, str]:
         timestamp = str(int(self._clock().timestamp()))
         return {
             "Content-Type": "application/json",
-            "Idempotency-Key": ids.encode(ids.MESSAGE, claim.id),
+            "Idempotency-Key": ids.encode(ids.MESSAGE, message.id),
             "X-Service-Name": SERVICE_NAME,
             "X-Service-Timestamp": timestamp,
             "X-Service-Signature": self._sign(timestamp),

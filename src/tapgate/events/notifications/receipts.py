@@ -150,11 +150,11 @@ class ReceiptWorker:
                     else [_build_payment_message(row, hidden, now)]
                 )
             ]
-            claims = await enqueue_messages(
-                tx, self._services.vault, messages, is_claimed=sender is not None
+            leased = await enqueue_messages(
+                tx, self._services.vault, messages, is_leased=sender is not None
             )
         if sender is not None:
-            await sender.send(claims)
+            await sender.send(leased)
         return len(rows) == BATCH_SIZE
 
 

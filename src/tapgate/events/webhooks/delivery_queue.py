@@ -1,4 +1,4 @@
-"""SQL queries for the delivery queue: claim due deliveries and record attempt results."""
+"""SQL queries for the delivery queue: lease due deliveries and record attempt results."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ from typing import Final
 import asyncpg
 
 from tapgate.core.records import require_record
-from tapgate.events.webhooks.model import AttemptResult, ClaimedDelivery, LoggedAttempt
+from tapgate.events.webhooks.model import AttemptResult, LeasedDelivery, LoggedAttempt
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.work_queue import ResultUpdate, WorkQueue
 from tapgate_client import ids
@@ -16,11 +16,11 @@ _IS_ACTIVE = "deleted_at IS NULL AND status = 'active'"
 
 #: `data` is read as text, because metadata may contain JSON that Python cannot decode, such as very
 #: long numbers.
-_CLAIMED_COLUMNS: Final = """job.id, job.endpoint_id, job.event_id, job.attempts,
+_LEASED_COLUMNS: Final = """job.id, job.endpoint_id, job.event_id, job.attempts,
     job.attempts_before, job.next_attempt_at, event.type AS event, event.subject_id,
     event.data::text, event.occurred_at, endpoint.url, endpoint.secret, endpoint.previous_secret,
     endpoint.previous_secret_expires_at, endpoint.status_changed_at"""
-_QUEUE = WorkQueue("deliveries", _CLAIMED_COLUMNS, destination="endpoint_id")
+_QUEUE = WorkQueue("deliveries", _LEASED_COLUMNS, destination="endpoint_id")
 #: Deliveries to disabled endpoints wait until the endpoint is enabled.
 BACKLOG_SQL: Final = _QUEUE.build_backlog_sql(
     "webhooks",
@@ -103,10 +103,10 @@ async def fail_for_deleted_endpoints(source: Database | asyncpg.Connection, now:
     )
 
 
-async def claim(
+async def lease(
     database: Database, *, now: datetime, limit: int, capacity: int, capacities: Mapping[int, int]
-) -> list[ClaimedDelivery]:
-    """Claim due deliveries to active endpoints, with their events and endpoints."""
+) -> list[LeasedDelivery]:
+    """Lease due deliveries to active endpoints, with their events and endpoints."""
     rows = await _QUEUE.lease_fairly(
         database,
         destinations=f"SELECT id FROM webhook_endpoints WHERE {_IS_ACTIVE}",
@@ -116,20 +116,20 @@ async def claim(
         capacities=capacities,
         join=_JOIN_EVENT_AND_ENDPOINT,
     )
-    return [ClaimedDelivery(**row) for row in rows]
+    return [LeasedDelivery(**row) for row in rows]
 
 
-async def get(database: Database, delivery_id: int) -> ClaimedDelivery:
-    """Return a delivery as it would be claimed, without claiming it."""
+async def get(database: Database, delivery_id: int) -> LeasedDelivery:
+    """Return a delivery as it would be leased, without leasing it."""
     row = await database.fetchrow(
-        f"""SELECT {_CLAIMED_COLUMNS} FROM deliveries job {_JOIN_EVENT_AND_ENDPOINT}
+        f"""SELECT {_LEASED_COLUMNS} FROM deliveries job {_JOIN_EVENT_AND_ENDPOINT}
             WHERE job.id = $1""",
         delivery_id,
     )
-    return ClaimedDelivery(**require_record(ids.DELIVERY, row))
+    return LeasedDelivery(**require_record(ids.DELIVERY, row))
 
 
-async def is_endpoint_unchanged(database: Database, delivery: ClaimedDelivery) -> bool:
+async def is_endpoint_unchanged(database: Database, delivery: LeasedDelivery) -> bool:
     """Return whether the endpoint is active and its URL, status and secret are unchanged."""
     is_unchanged: bool = await database.fetchval(
         f"""SELECT EXISTS (SELECT FROM webhook_endpoints
@@ -140,8 +140,8 @@ async def is_endpoint_unchanged(database: Database, delivery: ClaimedDelivery) -
     return is_unchanged
 
 
-async def release(database: Database, deliveries: Sequence[ClaimedDelivery], now: datetime) -> None:
-    """Undo claims for which nothing was sent, so that the deliveries are due again."""
+async def release(database: Database, deliveries: Sequence[LeasedDelivery], now: datetime) -> None:
+    """Undo leases for which nothing was sent, so that the deliveries are due again."""
     await _RELEASED.record(
         database,
         [
@@ -152,7 +152,7 @@ async def release(database: Database, deliveries: Sequence[ClaimedDelivery], now
 
 
 async def mark_delivered(
-    database: Database, results: Sequence[tuple[ClaimedDelivery, AttemptResult]], now: datetime
+    database: Database, results: Sequence[tuple[LeasedDelivery, AttemptResult]], now: datetime
 ) -> None:
     """Record successful attempts, which also end their endpoints' failure streaks."""
     await _DELIVERED.record(
@@ -171,7 +171,7 @@ async def mark_delivered(
 
 async def record_failed_attempts(
     database: Database,
-    results: Sequence[tuple[ClaimedDelivery, AttemptResult, datetime | None]],
+    results: Sequence[tuple[LeasedDelivery, AttemptResult, datetime | None]],
     now: datetime,
 ) -> None:
     """Record failed attempts and schedule the next ones at the given times.
@@ -205,12 +205,12 @@ async def record_failed_attempts(
 
 
 async def mark_endpoint_failing(
-    database: Database, delivery: ClaimedDelivery, now: datetime, *, max_gap: timedelta
+    database: Database, delivery: LeasedDelivery, now: datetime, *, max_gap: timedelta
 ) -> datetime | None:
     """Record an endpoint failure; return the start of its current failure streak.
 
     A success, or a gap between failures longer than `max_gap`, ends a streak. Returns None if the
-    endpoint's URL or status has changed since the claim, or if the endpoint is deleted.
+    endpoint's URL or status has changed since the lease, or if the endpoint is deleted.
     """
     since: datetime | None = await database.fetchval(
         f"""UPDATE webhook_endpoints
@@ -227,7 +227,7 @@ async def mark_endpoint_failing(
 
 async def disable_endpoint(
     tx: asyncpg.Connection,
-    delivery: ClaimedDelivery,
+    delivery: LeasedDelivery,
     reason: str,
     now: datetime,
     *,
@@ -235,7 +235,7 @@ async def disable_endpoint(
 ) -> asyncpg.Record | None:
     """Disable the endpoint and return its row.
 
-    Returns None if the endpoint is deleted or its URL or status has changed since the claim. If
+    Returns None if the endpoint is deleted or its URL or status has changed since the lease. If
     `if_failing_since` is set, also returns None unless the failure streak started at that time.
     """
     return await tx.fetchrow(
@@ -255,7 +255,7 @@ async def disable_endpoint(
 _SAME_ENDPOINT = f"id = $1 AND url = $2 AND status_changed_at = $3 AND {_IS_ACTIVE}"
 
 
-def _get_endpoint_values(delivery: ClaimedDelivery) -> tuple[int, str, datetime]:
+def _get_endpoint_values(delivery: LeasedDelivery) -> tuple[int, str, datetime]:
     return delivery.endpoint_id, delivery.url, delivery.status_changed_at
 
 

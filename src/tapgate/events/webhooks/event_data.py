@@ -2,7 +2,7 @@
 
 The ledger writes events without data. The first attempt to deliver such an event loads and stores
 the record. Every attempt omits personal data about subscribers who are restricted at that time.
-Claimed deliveries are prepared together, with a constant number of statements.
+Leased deliveries are prepared together, with a constant number of statements.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from tapgate.auth.disclosure import Audience, Subject, find_hidden_subjects
-from tapgate.events.webhooks.model import ClaimedDelivery
+from tapgate.events.webhooks.model import LeasedDelivery
 from tapgate.http.api.services import Services
 from tapgate.ledger.rules import loaded_rules
 from tapgate.ledger.rules.compliance import remove_personal_details
@@ -54,14 +54,14 @@ class RecordUnavailableError(Exception):
 
 
 async def load_event_data(
-    services: Services, loaders: RecordLoaders, deliveries: Sequence[ClaimedDelivery]
+    services: Services, loaders: RecordLoaders, deliveries: Sequence[LeasedDelivery]
 ) -> dict[int, EventData]:
     """Return these deliveries' event data, by event id, redacted if necessary."""
     data: dict[int, EventData] = {
         delivery.event_id: delivery.data for delivery in deliveries if delivery.data is not None
     }
     without_data = {delivery.event_id: delivery for delivery in deliveries if delivery.data is None}
-    by_resource_type = defaultdict[str, list[ClaimedDelivery]](list)
+    by_resource_type = defaultdict[str, list[LeasedDelivery]](list)
     for delivery in without_data.values():
         by_resource_type[get_resource_type(delivery.event)].append(delivery)
     for resource_type, events in by_resource_type.items():
@@ -70,7 +70,7 @@ async def load_event_data(
 
 
 async def _load_and_store(
-    services: Services, load: RecordLoader | None, events: Sequence[ClaimedDelivery]
+    services: Services, load: RecordLoader | None, events: Sequence[LeasedDelivery]
 ) -> Mapping[int, EventData]:
     try:
         if load is None:
@@ -124,7 +124,7 @@ def build_event_data(event: str, record: msgspec.Struct) -> dict[str, Any]:
 
 
 async def _redact(
-    services: Services, events: Mapping[int, ClaimedDelivery], data: Mapping[int, EventData]
+    services: Services, events: Mapping[int, LeasedDelivery], data: Mapping[int, EventData]
 ) -> dict[int, EventData]:
     """Redact event data that concerns a restricted subscriber.
 
@@ -146,7 +146,7 @@ async def _redact(
     return results
 
 
-def _get_subject(event: ClaimedDelivery, data: str) -> Subject | None:
+def _get_subject(event: LeasedDelivery, data: str) -> Subject | None:
     kind = get_resource_type(event.event)
     if kind not in REDACTORS:
         return None

@@ -34,8 +34,8 @@ class StatusReason(StrEnum):
     FAILING = "No delivery succeeded for 5 days"
 
 
-class ClaimedDelivery(msgspec.Struct, frozen=True, kw_only=True):
-    """Delivery leased to this process, with its event and the endpoint as loaded at the claim."""
+class LeasedDelivery(msgspec.Struct, frozen=True, kw_only=True):
+    """Delivery leased to this process, with its event and the endpoint as loaded at the lease."""
 
     id: int
     endpoint_id: int

@@ -13,7 +13,7 @@ from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail, Changes, diff_records
 from tapgate.events.notifications.events import publish
 from tapgate.events.webhooks import delivery_queue, model, queries
-from tapgate.events.webhooks.model import ClaimedDelivery, StatusReason
+from tapgate.events.webhooks.model import LeasedDelivery, StatusReason
 from tapgate.events.webhooks.target_urls import require_public, resolve_with_system
 from tapgate.ledger.rules import loaded_rules
 from tapgate.runtime.store.signals import Signals
@@ -112,7 +112,7 @@ async def rotate_secret(
 
 async def disable(
     tx: Transaction,
-    delivery: ClaimedDelivery,
+    delivery: LeasedDelivery,
     reason: StatusReason,
     *,
     signals: Signals,
@@ -120,7 +120,7 @@ async def disable(
 ) -> bool:
     """Disable a failed attempt's endpoint, and return whether it was disabled.
 
-    An endpoint whose URL or status has changed since the claim is not disabled. If
+    An endpoint whose URL or status has changed since the lease is not disabled. If
     `if_failing_since` is set, the failure streak must also have started at that time.
     """
     row = await delivery_queue.disable_endpoint(

@@ -2,9 +2,9 @@
 
 Any number of processes may run a worker, because a delivery is leased to one process at a time. The
 number of concurrent attempts per endpoint is limited, so that one slow endpoint cannot delay the
-deliveries to others. Deliveries are claimed, prepared and recorded in batches. After a process has
+deliveries to others. Deliveries are leased, prepared and recorded in batches. After a process has
 acknowledged a change to an endpoint, it starts no request with the old settings. It releases
-deliveries that were claimed before the change but not yet sent.
+deliveries that were leased before the change but not yet sent.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ import structlog
 from tapgate.core import telemetry
 from tapgate.events.webhooks import delivery_queue, model, operations
 from tapgate.events.webhooks.event_data import EventData, RecordLoaders, load_event_data
-from tapgate.events.webhooks.model import AttemptResult, ClaimedDelivery, StatusReason
+from tapgate.events.webhooks.model import AttemptResult, LeasedDelivery, StatusReason
 from tapgate.events.webhooks.retry_after import parse_retry_after
 from tapgate.events.webhooks.retry_schedule import get_retry_delay
 from tapgate.events.webhooks.sender import NoResponseError, WebhookSender
@@ -34,9 +34,9 @@ from tapgate_client.schemas.webhooks import WebhookAttemptError
 POLL_INTERVAL_SECONDS: Final = 0.5
 MAX_CONCURRENT_ATTEMPTS: Final = 200
 MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT: Final = 10
-#: Deliveries that a process claims in advance, for one endpoint and in total.
-_MAX_CLAIMED_PER_ENDPOINT: Final = 320
-_MAX_CLAIMED: Final = 2_000
+#: Deliveries that a process leases in advance, for one endpoint and in total.
+_MAX_LEASED_PER_ENDPOINT: Final = 320
+_MAX_LEASED: Final = 2_000
 #: A delivery that has not started by then is released. The remaining lease covers an attempt.
 _MAX_WAIT: Final = timedelta(seconds=5)
 #: Results that arrive within this time are recorded together.
@@ -49,20 +49,20 @@ _log = structlog.get_logger()
 
 
 class _EndpointChangedError(Exception):
-    """The endpoint changed after the delivery was claimed and before anything was sent."""
+    """The endpoint changed after the delivery was leased and before anything was sent."""
 
 
 class _Attempt(NamedTuple):
-    """Claimed delivery that is ready to be sent."""
+    """Leased delivery that is ready to be sent."""
 
-    delivery: ClaimedDelivery
+    delivery: LeasedDelivery
     data: str
     secrets: list[str]
     generation: int
 
 
 class _Result(NamedTuple):
-    delivery: ClaimedDelivery
+    delivery: LeasedDelivery
     result: AttemptResult
 
 
@@ -79,7 +79,7 @@ class WebhookWorker:
             self._run_attempt,
             max_concurrent=MAX_CONCURRENT_ATTEMPTS,
             max_concurrent_per_destination=MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT,
-            max_window=_MAX_CLAIMED_PER_ENDPOINT,
+            max_window=_MAX_LEASED_PER_ENDPOINT,
             on_capacity=self._capacity_available.set,
         )
         self._delivered = self._create_recorder(self._record_delivered)
@@ -87,7 +87,7 @@ class WebhookWorker:
         self._released = self._create_recorder(self._record_released)
         self._checked_deleted_at = 0.0
         #: Incremented at every endpoint change and whenever signals reconnect. While this process
-        #: receives signals, a delivery claimed in an earlier generation is not sent.
+        #: receives signals, a delivery leased in an earlier generation is not sent.
         self._generation = 0
         services.signals.subscribe(
             operations.ENDPOINTS_CHANGED, lambda _: self._advance_generation()
@@ -110,21 +110,21 @@ class WebhookWorker:
             await self._shut_down(within=SHUTDOWN_TIMEOUT_SECONDS)
 
     async def start_due_attempts(self) -> None:
-        """Claim due deliveries and start their attempts, up to the concurrency limits."""
+        """Lease due deliveries and start their attempts, up to the concurrency limits."""
         now, generation = self._services.clock(), self._generation
         self._sender.close_idle(only_expired=True)
         for attempt in self._runner.take_waiting(lambda attempt: self._has_expired(attempt, now)):
             self._released.add(_Result(attempt.delivery, _NOT_SENT))
         await self._fail_for_deleted_endpoints(now)
-        claimed = await delivery_queue.claim(
+        leased = await delivery_queue.lease(
             self._database,
             now=now,
-            limit=_MAX_CLAIMED - self._runner.claimed,
+            limit=_MAX_LEASED - self._runner.leased,
             capacity=MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT,
             capacities=self._runner.get_capacities(),
         )
-        if claimed:
-            await self._start_attempts(claimed, generation)
+        if leased:
+            await self._start_attempts(leased, generation)
 
     async def wait_until_idle(self) -> None:
         """Return when no attempt is in progress and all results are recorded."""
@@ -144,23 +144,23 @@ class WebhookWorker:
             self._checked_deleted_at = time.monotonic()
             await delivery_queue.fail_for_deleted_endpoints(self._database, now)
 
-    async def _start_attempts(self, claimed: Sequence[ClaimedDelivery], generation: int) -> None:
+    async def _start_attempts(self, leased: Sequence[LeasedDelivery], generation: int) -> None:
         try:
-            data = await load_event_data(self._services, self._record_loaders, claimed)
+            data = await load_event_data(self._services, self._record_loaders, leased)
         except asyncio.CancelledError:
-            for delivery in claimed:
+            for delivery in leased:
                 self._released.add(_Result(delivery, _NOT_SENT))
             raise
         except Exception as error:
-            data = dict.fromkeys((delivery.event_id for delivery in claimed), error)
-        by_endpoint = defaultdict[int, list[ClaimedDelivery]](list)
-        for delivery in claimed:
+            data = dict.fromkeys((delivery.event_id for delivery in leased), error)
+        by_endpoint = defaultdict[int, list[LeasedDelivery]](list)
+        for delivery in leased:
             by_endpoint[delivery.endpoint_id].append(delivery)
         for endpoint_id, deliveries in by_endpoint.items():
             self._runner.add(endpoint_id, self._build_attempts(deliveries, data, generation))
 
     def _build_attempts(
-        self, deliveries: Sequence[ClaimedDelivery], data: dict[int, EventData], generation: int
+        self, deliveries: Sequence[LeasedDelivery], data: dict[int, EventData], generation: int
     ) -> list[_Attempt]:
         """Build one endpoint's attempts.
 
@@ -182,7 +182,7 @@ class WebhookWorker:
                 self._failed.add(_Result(delivery, problem))
         return attempts
 
-    def _open_secrets(self, delivery: ClaimedDelivery) -> list[str]:
+    def _open_secrets(self, delivery: LeasedDelivery) -> list[str]:
         """Return the endpoint's secret, followed by the previous secret if there is one."""
         sealed = filter(None, (delivery.secret, delivery.previous_secret))
         context = model.build_secret_context(delivery.endpoint_id)
@@ -277,7 +277,7 @@ class WebhookWorker:
 
     async def _record_failed(self, results: list[_Result]) -> None:
         now = self._services.clock()
-        failed, failing = [], dict[int, ClaimedDelivery]()
+        failed, failing = [], dict[int, LeasedDelivery]()
         for delivery, result in results:
             is_disabled = result.status == _GONE_STATUS and await self._disable_endpoint(
                 delivery, StatusReason.GONE
@@ -297,7 +297,7 @@ class WebhookWorker:
         for delivery in failing.values():
             await self._record_failure(delivery, now)
 
-    async def _record_failure(self, delivery: ClaimedDelivery, now: datetime) -> None:
+    async def _record_failure(self, delivery: LeasedDelivery, now: datetime) -> None:
         """Record an endpoint failure; disable the endpoint if its failure streak is too long."""
         since = await delivery_queue.mark_endpoint_failing(
             self._database, delivery, now, max_gap=model.MAX_FAILURE_GAP
@@ -307,7 +307,7 @@ class WebhookWorker:
 
     async def _disable_endpoint(
         self,
-        delivery: ClaimedDelivery,
+        delivery: LeasedDelivery,
         reason: StatusReason,
         *,
         if_failing_since: datetime | None = None,

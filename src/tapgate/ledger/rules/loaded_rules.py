@@ -198,7 +198,7 @@ async def insert_defaults(tx: Any, currency: str, new_id: IdGenerator) -> None:
             for level, (*amounts, requirements) in _DEFAULT_LIMITS.items()
         ],
     )
-    if await _claim_defaults(tx):
+    if await _mark_defaults_inserted(tx):
         await _insert_default_fees(tx, unit)
         await _insert_default_commissions(tx, unit)
         await _insert_default_compliance_rules(tx, unit, new_id)
@@ -209,7 +209,7 @@ async def insert_defaults(tx: Any, currency: str, new_id: IdGenerator) -> None:
     )
 
 
-async def _claim_defaults(tx: Any) -> bool:
+async def _mark_defaults_inserted(tx: Any) -> bool:
     """Return True only once per installation, so that deleted rules are not recreated."""
     first: bool | None = await tx.fetchval(
         """INSERT INTO installation (name, value) VALUES ('default_rules', 'inserted')

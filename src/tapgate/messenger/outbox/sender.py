@@ -87,7 +87,7 @@ class Sender:
 
     async def start_due(self) -> int:
         """Start sending due messages within the concurrency limit; return how many were leased."""
-        capacity = _MAX_CONCURRENT_SENDS - self._runner.claimed
+        capacity = _MAX_CONCURRENT_SENDS - self._runner.leased
         if self._graph is None or capacity <= 0:
             return 0
         messages = await leases.lease(self._database, now=self._clock(), limit=capacity)
@@ -97,7 +97,7 @@ class Sender:
 
     async def send_due(self) -> None:
         """Send all due messages, including those that become due while it runs."""
-        while await self.start_due() or self._runner.claimed:
+        while await self.start_due() or self._runner.leased:
             await self._runner.wait_until_idle()
 
     async def _process_address(self, leased: LeasedMessage) -> None:
