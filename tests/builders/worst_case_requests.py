@@ -294,7 +294,7 @@ def _build_head(target: Target, lines: bytes, query: bytes = b"") -> bytes:
 def build_gateway_target(endpoint: Endpoint) -> Target:
     path = endpoint.path
     for name in endpoint.path_parameters:
-        path = path.replace(f"{{{name}}}", get_path_example(endpoint.path, name))
+        path = path.replace(f"{{{name}}}", get_path_example(endpoint, name))
     kind = endpoint.body_struct
     fields = () if endpoint.query_type is None else msgspec.structs.fields(endpoint.query_type)
     return Target(

@@ -85,8 +85,8 @@ def test_every_request_example_passes_validation(
 ) -> None:
     operation = inline_shared_parts(document)["paths"][endpoint.path][endpoint.method.lower()]
     (example, *_) = (item["example"] for item in operation["requestBody"]["content"].values())
-    # If this raises, the `example` of a field's rule is invalid, or the field needs an example of
-    # its own in http/api/examples.py.
+    # If this raises, the `example` of a field's rule is invalid, or the field must declare an
+    # `Example`.
     BodyDecoder(endpoint.body_type, "SLE").decode(json.dumps(example).encode())
 
 

@@ -35,7 +35,7 @@ class Schemas:
         response_types: Iterable[Any],
         currency: str | None,
         build_example: Callable[[Any, str], Any] | None,
-        build_response_example: Callable[[Any, str, str], Any] | None = None,
+        build_response_example: Callable[[Any, type, str], Any] | None = None,
     ) -> None:
         self._currency = currency
         self._build_example = build_example
@@ -130,7 +130,7 @@ class Schemas:
         struct = get_struct(kind)
         if self._build_response_example is None or others or not is_text or struct is None:
             return
-        example = self._build_response_example(field.type, struct.__name__, field.encode_name)
+        example = self._build_response_example(field.type, struct, field.encode_name)
         if isinstance(example, str) and example:
             schema["examples"] = [example]
 

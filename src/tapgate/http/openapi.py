@@ -38,7 +38,7 @@ class DocumentBuilder(ABC):
         more_responses: Sequence[type[msgspec.Struct]] = (),
         currency: str | None = None,
         build_field_example: Callable[[Any, str], Any] | None = None,
-        build_response_example: Callable[[Any, str, str], Any] | None = None,
+        build_response_example: Callable[[Any, type, str], Any] | None = None,
     ) -> None:
         _require_unique_ids(endpoints)
         self._endpoints = endpoints

@@ -169,7 +169,7 @@ class _GatewayDocument(DocumentBuilder):
             parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
         for name in endpoint.path_parameters:
             schema: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 255}
-            schema["examples"] = [get_path_example(endpoint.path, name)]
+            schema["examples"] = [get_path_example(endpoint, name)]
             parameters.append(
                 {
                     "name": name,
@@ -221,7 +221,7 @@ class _GatewayDocument(DocumentBuilder):
         }
 
 
-def _build_text_example(kind: Any, owner: str, name: str) -> Any:
+def _build_text_example(kind: Any, owner: type, name: str) -> Any:
     """Return an example for a response field, or None if it would add nothing."""
     example = build_response_example(kind, owner, name)
     return None if example == GENERIC_TEXT else example

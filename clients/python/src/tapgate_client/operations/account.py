@@ -112,20 +112,7 @@ class AccountOperations(OperationGroup[M]):
             otp: Six-digit authenticator app code, or a recovery code.
 
         Example:
-            client.account.step_up(
-                otp="492039",
-                passkey=AssertedCredential(
-                    id="AAAA",
-                    raw_id="AAAA",
-                    type="public-key",
-                    response=AssertionResponse(
-                        client_data_json="AAAA",
-                        authenticator_data="AAAA",
-                        signature="AAAA",
-                        user_handle="AAAA",
-                    ),
-                ),
-            )
+            client.account.step_up(otp="492039")
         """
 
     @acts("POST /api/v1/admin/me/password")
@@ -290,5 +277,5 @@ class AccountOperations(OperationGroup[M]):
         recently.
 
         Example:
-            client.account.remove_passkey("id")
+            client.account.remove_passkey("pky_0800000000000")
         """

@@ -64,9 +64,9 @@ class BrandingOperations(OperationGroup[M]):
 
         Example:
             client.branding.update(
-                name="Aminata",
+                name="Kamara Stores",
                 color="#0f766e",
-                support_contact="Aminata",
+                support_contact="+23276123456",
                 statement_header="text",
                 logo=Path("image.png").read_bytes(),
             )

@@ -1,6 +1,6 @@
 """Requests and responses for an admin's own account."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 
@@ -8,11 +8,11 @@ from tapgate_client.schemas.admin import Otp
 from tapgate_client.schemas.common import Redacted, build_missing_field_error
 from tapgate_client.schemas.fields import Password
 from tapgate_client.schemas.passkeys import AssertedCredential
-from tapgate_client.schemas.values import Example, Id, Time
+from tapgate_client.schemas.values import CurrentPassword, Example, Id, IpAddress, Time
 
 
 class TotpEnrollment(msgspec.Struct, kw_only=True):
-    current_password: str | None = None
+    current_password: CurrentPassword | None = None
 
 
 class TotpCode(msgspec.Struct, kw_only=True):
@@ -36,6 +36,8 @@ class NewRecoveryCodes(Redacted, msgspec.Struct, frozen=True, kw_only=True):
 class StepUp(msgspec.Struct, kw_only=True):
     """Either a code or a passkey proof."""
 
+    OMITTED_IN_EXAMPLES: ClassVar = ("passkey",)
+
     otp: Otp | None = None
     passkey: AssertedCredential | None = None
 
@@ -51,8 +53,8 @@ class VerifiedFactor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PasswordChange(msgspec.Struct, kw_only=True):
-    current_password: str
-    new_password: Password
+    current_password: CurrentPassword
+    new_password: Annotated[Password, Example("another long pass phrase")]
 
 
 class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +62,7 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
     current: bool
     console: bool
     sso: bool
-    ip: str | None
+    ip: IpAddress | None
     user_agent: str | None
     created_at: Time
     last_seen_at: Time | None

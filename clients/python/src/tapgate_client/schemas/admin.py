@@ -25,7 +25,17 @@ from tapgate_client.schemas.fields import (
 )
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.passkeys import AssertedCredential
-from tapgate_client.schemas.values import EmailAddress, Example, Id, Time, Url
+from tapgate_client.schemas.values import (
+    AdminName,
+    CurrentPassword,
+    EmailAddress,
+    Example,
+    Id,
+    Name,
+    ShownSecret,
+    Time,
+    Url,
+)
 
 _MAX_RATE_LIMIT: Final = 1_000_000
 _MAX_NETWORKS: Final = 100
@@ -72,19 +82,21 @@ Otp = Annotated[str, OtpRule(32)]
 
 class Login(msgspec.Struct, kw_only=True):
     email: CompanyEmail
-    password: str
+    password: CurrentPassword
     otp: Otp | None = None
 
 
 class Refresh(msgspec.Struct, kw_only=True):
-    refresh_token: Annotated[str, TextRule(4096)]  # longer than any issued token
+    refresh_token: Annotated[
+        str, TextRule(4096), Example("aB3kLm9QxT7vW2yZ")
+    ]  # longer than any issued token
 
 
 class Tokens(Redacted, msgspec.Struct, frozen=True, kw_only=True):
     """Response to a login or a refresh."""
 
-    token: str
-    refresh_token: str
+    token: ShownSecret
+    refresh_token: Annotated[str, Example("aB3kLm9QxT7vW2yZ")]
     expires_in: Annotated[int, Example(900)]
     #: True if the tokens can only be used to enroll a second factor; absent otherwise.
     enroll_only: bool | msgspec.UnsetType = msgspec.UNSET
@@ -108,7 +120,7 @@ class OidcStepUp(msgspec.Struct, kw_only=True):
 
 
 class OidcLogin(OidcStepUp, kw_only=True):
-    password: str | None = None
+    password: CurrentPassword | None = None
     otp: Otp | None = None
     passkey: AssertedCredential | None = None
 
@@ -143,7 +155,7 @@ class Factor(StrEnum):
 class AdminFields(msgspec.Struct, frozen=True, kw_only=True):
     id: Id
     email: EmailAddress
-    name: str
+    name: AdminName
     role: AdminRole
     created_at: Time
     last_login_at: Time | None
@@ -251,7 +263,7 @@ class ApiKeyChanges(msgspec.Struct, kw_only=True):
 
 class ApiKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: Id
-    name: str
+    name: Name
     scopes: list[Scope]
     prefix: Annotated[str, Example("svc_live_aB3k")]
     rate_limit: int | None
@@ -278,7 +290,7 @@ class ScarceApprovers(msgspec.Struct, frozen=True, kw_only=True):
     operation: str
     roles: list[str]
     approvers: int
-    available: Annotated[int, Example("1250.00")]
+    available: Annotated[int, Example(1)]
 
 
 class Offboarding(msgspec.Struct, frozen=True, kw_only=True):

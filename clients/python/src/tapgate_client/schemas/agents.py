@@ -1,7 +1,7 @@
 """Agents: records, requests and receipts."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 
@@ -9,29 +9,32 @@ from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.common import SuccessResponse
 from tapgate_client.schemas.fields import (
+    AddressText,
     Amount,
     BusinessName,
+    Description,
     Email,
-    FreeText,
     IdRule,
     IntegerRange,
     Phone,
     Pin,
     Reference,
     SearchText,
-    Text,
 )
 from tapgate_client.schemas.pagination import NamedPageQuery
 from tapgate_client.schemas.subscribers import PhoneQueryRule
 from tapgate_client.schemas.transactions import CustomerMoneyRequest, MoneyRequest, Receipt
 from tapgate_client.schemas.values import (
+    Address,
     BalanceAmount,
+    CurrencyCode,
     EmailAddress,
     Example,
     Id,
     Money,
+    Name,
+    PhoneNumber,
     Time,
-    Word,
 )
 
 
@@ -52,20 +55,22 @@ CommissionTier = Annotated[int, IntegerRange(1, 3)]
 class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Agent as returned by the API. All fields are present; those without a value are null."""
 
+    EXAMPLES: ClassVar = {"parent_agent_id": None}
+
     id: Id
     agent_type: AgentType
     parent_agent_id: Id | None
-    name: str
-    business_name: str | None
-    phone_number: str
+    name: Name
+    business_name: Name | None
+    phone_number: PhoneNumber
     email: EmailAddress | None
-    address: str | None
+    address: Address | None
     commission_tier: int
     status: AgentStatus
     account_id: Id
     float_balance: BalanceAmount
     commission_balance: BalanceAmount
-    currency: Word
+    currency: CurrencyCode
     created_at: Time
     updated_at: Time
 
@@ -74,7 +79,7 @@ class AgentBalance(msgspec.Struct, frozen=True, kw_only=True):
     agent_id: Id
     float_balance: BalanceAmount
     commission_balance: BalanceAmount
-    currency: Word
+    currency: CurrencyCode
 
 
 class AgentRegistration(msgspec.Struct, kw_only=True):
@@ -85,7 +90,7 @@ class AgentRegistration(msgspec.Struct, kw_only=True):
     parent_agent_id: Reference | None = None
     business_name: BusinessName | None = None
     email: Email | None = None
-    address: Text | None = None
+    address: AddressText | None = None
     commission_tier: CommissionTier = 1
 
     def __post_init__(self) -> None:
@@ -101,13 +106,13 @@ class AgentUpdate(msgspec.Struct, kw_only=True):
     business_name: BusinessName | None = None
     phone_number: Phone | None = None
     email: Email | None = None
-    address: Text | None = None
+    address: AddressText | None = None
     commission_tier: CommissionTier | None = None
 
 
 class AgentFilters(NamedPageQuery, kw_only=True):
     phone_number: Annotated[str, PhoneQueryRule()] | None = None
-    address: Text | None = None
+    address: AddressText | None = None
     status: AgentStatus | None = None
     agent_type: AgentType | None = None
     parent_agent_id: Annotated[str, IdRule(ids.AGENT)] | None = None
@@ -133,7 +138,7 @@ class AgentResponse(SuccessResponse, kw_only=True):
 
 class FloatFunding(MoneyRequest, kw_only=True):
     amount: Amount
-    description: FreeText | None = None
+    description: Description | None = None
 
 
 class CashIn(CustomerMoneyRequest, kw_only=True):
@@ -153,7 +158,7 @@ class FloatTransfer(MoneyRequest, kw_only=True):
     to_agent_id: Reference
     amount: Amount
     pin: Pin
-    description: FreeText | None = None
+    description: Description | None = None
 
 
 class CommissionPayout(MoneyRequest, kw_only=True):

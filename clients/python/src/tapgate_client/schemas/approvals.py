@@ -1,7 +1,7 @@
 """Approval rules and approvals."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 
@@ -18,7 +18,7 @@ from tapgate_client.schemas.fields import (
     Text,
 )
 from tapgate_client.schemas.pagination import PageQuery
-from tapgate_client.schemas.values import Id, Money, Time, Word
+from tapgate_client.schemas.values import Example, Id, Money, Time, Word
 
 MIN_EXPIRY_SECONDS: Final = 60
 MAX_EXPIRY_SECONDS: Final = 604_800
@@ -124,7 +124,7 @@ class ApprovalRules(msgspec.Struct, kw_only=True):
 class ApprovalSuspension(msgspec.Struct, frozen=True, kw_only=True):
     """Approval rule suspension by a server operator."""
 
-    reason: str
+    reason: Annotated[str, Example("Requested by the customer")]
     suspended_by: str
     suspended_at: Time
 
@@ -171,6 +171,8 @@ class ApprovalRecord(msgspec.Struct, frozen=True, kw_only=True):
     `masked` is true if the request concerns a restricted subscriber and the admin has not verified
     a one-time code. The values of `changes` are then hidden, and `result` is null.
     """
+
+    EXAMPLES: ClassVar = {"changes": {"status": ["ACTIVE", "BLOCKED"]}}
 
     id: Id
     operation: OperationField

@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate_client.schemas.pagination import Page, PageQuery
 from tapgate_client.schemas.periods import PeriodBound
-from tapgate_client.schemas.values import Example, Id, Time, Word
+from tapgate_client.schemas.values import Example, Id, IpAddress, Name, RequestId, Time, Word
 
 _Hash = Annotated[str, Example("9f86d081" * 8)]
 
@@ -24,22 +24,22 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     id: Id
     sequence: int
     occurred_at: Time
-    event: Word
+    event: Annotated[Word, Example("subscriber.blocked")]
     actor: dict[str, Any]
-    resource_type: str
+    resource_type: Annotated[str, Example("subscriber")]
     resource_id: str | None
     result: AuditResult
     reason: str | None
     changes: dict[str, Any]
-    ip: str | None
-    request_id: Id | None
+    ip: IpAddress | None
+    request_id: RequestId | None
     previous_hash: _Hash | None
     hash: _Hash | None
 
 
 class NamedRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: Id
-    name: str
+    name: Name
 
 
 class AuditPage(Page[AuditEntry], kw_only=True):
@@ -54,8 +54,8 @@ class AuditPage(Page[AuditEntry], kw_only=True):
 
 class AuditLogQuery(PageQuery, kw_only=True):
     actor_id: str | None = None
-    event: Word | None = None
-    resource_type: str | None = None
+    event: Annotated[Word, Example("subscriber.blocked")] | None = None
+    resource_type: Annotated[str, Example("subscriber")] | None = None
     resource_id: str | None = None
     result: AuditResult | None = None
     from_: PeriodBound | None = msgspec.field(default=None, name="from")

@@ -9,7 +9,7 @@ import msgspec
 from tapgate_client.colors import MIN_TEXT_CONTRAST, WHITE, get_contrast, is_color
 from tapgate_client.schemas.clearable_fields import OrEmptyRule
 from tapgate_client.schemas.fields import Choice, InvalidValueError, NameRule, Rule, TextRule
-from tapgate_client.schemas.values import Time, Word
+from tapgate_client.schemas.values import Example, Name, Time, Word
 
 THEMES: Final = ("light", "dark")
 LANGUAGES: Final = ("en", "fr")
@@ -75,13 +75,15 @@ class TimezoneRule(Rule):
 class BrandingUpdate(msgspec.Struct, kw_only=True):
     name: Annotated[str, OrEmptyRule(NameRule(40))] | None = None
     color: Annotated[str, OrEmptyRule(ColorRule())] | None = None
-    support_contact: Annotated[str, OrEmptyRule(NameRule(100))] | None = None
+    support_contact: Annotated[str, OrEmptyRule(NameRule(100)), Example("+23276123456")] | None = (
+        None
+    )
     statement_header: Annotated[str, OrEmptyRule(TextRule(200))] | None = None
     logo: Annotated[str, OrEmptyRule(LogoRule())] | None = None
 
 
 class BrandingRecord(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
+    name: Name
     color: str
     support_contact: str | None
     statement_header: str | None
@@ -99,5 +101,5 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     """How an admin sees the console. Null means the browser's setting."""
 
     theme: str | None
-    timezone: str | None
-    language: Word | None
+    timezone: Annotated[str, Example("Africa/Freetown")] | None
+    language: Annotated[Word, Example("en")] | None

@@ -19,7 +19,15 @@ from tapgate_client.schemas.fields import (
     Text,
 )
 from tapgate_client.schemas.pagination import PageQuery
-from tapgate_client.schemas.values import Example, Id, Money, Time, Word
+from tapgate_client.schemas.values import (
+    CurrencyCode,
+    Example,
+    HolderName,
+    Id,
+    Money,
+    Serial,
+    Time,
+)
 
 
 class CardStatus(StrEnum):
@@ -49,18 +57,20 @@ class CardBlockReason(StrEnum):
 class CardRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Card as returned by the API. All fields are present; those without a value are null."""
 
-    serial: Word
+    EXAMPLES: ClassVar = dict.fromkeys(("daily_limit", "expires_at", "parent_subscriber_id"))
+
+    serial: Serial
     mac_address: Annotated[str, Example("04:A2:24:5B:6C:80:90")] | None
     type: CardType | None
     status: Annotated[CardStatus, Example("ACTIVE")]
     status_reason: str | None
     subscriber_id: Id | None
-    holder_name: str | None
+    holder_name: HolderName | None
     parent_subscriber_id: Id | None
-    child_relationship: str | None
+    child_relationship: Annotated[str, Example("son")] | None
     daily_limit: Money | None
     spent_today: str | None
-    currency: Word
+    currency: CurrencyCode
     authenticity: Annotated[CardAuthenticity, Example("sun")]
     keyset_id: Id | None
     last_counter: Annotated[int, Example(61)] | None
@@ -77,7 +87,9 @@ class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
     `status_reason`, `subscriber_id` and `restricted` (true) are present.
     """
 
-    serial: Word
+    EXAMPLES: ClassVar = CardRecord.EXAMPLES
+
+    serial: Serial
     mac_address: Annotated[str, Example("04:A2:24:5B:6C:80:90")] | msgspec.UnsetType | None = (
         msgspec.UNSET
     )
@@ -86,12 +98,12 @@ class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
     status_reason: Annotated[str, Example("lost")] | None
     subscriber_id: Id | None
     restricted: bool | msgspec.UnsetType = msgspec.UNSET
-    holder_name: str | msgspec.UnsetType | None = msgspec.UNSET
+    holder_name: HolderName | msgspec.UnsetType | None = msgspec.UNSET
     parent_subscriber_id: Id | msgspec.UnsetType | None = msgspec.UNSET
-    child_relationship: str | msgspec.UnsetType | None = msgspec.UNSET
+    child_relationship: Annotated[str, Example("son")] | msgspec.UnsetType | None = msgspec.UNSET
     daily_limit: Money | msgspec.UnsetType | None = msgspec.UNSET
     spent_today: str | msgspec.UnsetType | None = msgspec.UNSET
-    currency: Word | msgspec.UnsetType = msgspec.UNSET
+    currency: CurrencyCode | msgspec.UnsetType = msgspec.UNSET
     authenticity: Annotated[CardAuthenticity, Example("sun")] | msgspec.UnsetType = msgspec.UNSET
     keyset_id: Id | msgspec.UnsetType | None = msgspec.UNSET
     last_counter: Annotated[int, Example(61)] | msgspec.UnsetType | None = msgspec.UNSET
@@ -125,7 +137,7 @@ class NewChildCard(msgspec.Struct, kw_only=True):
     child_pin: Pin
     daily_limit: Amount
     child_name: PersonName
-    child_relationship: Text | None = None
+    child_relationship: Annotated[Text, Example("son")] | None = None
 
     OMITTED_IN_EXAMPLES: ClassVar = ("card_proof",)
 
@@ -138,7 +150,7 @@ class ChildCardUpdate(msgspec.Struct, kw_only=True):
 
     daily_limit: Amount | None = None
     child_name: PersonName | None = None
-    child_relationship: Text | None = None
+    child_relationship: Annotated[Text, Example("son")] | None = None
 
 
 class CardFilters(PageQuery, kw_only=True):
@@ -165,7 +177,7 @@ class RowError(msgspec.Struct, frozen=True):
     """Rejected row of an upload file, with the reason."""
 
     row: int
-    serial: Word
+    serial: Serial
     error: str
 
 

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import msgspec
 
 from tapgate_client.errors import Code
-from tapgate_client.schemas.fields import Choice, FreeText, IntegerRange
-from tapgate_client.schemas.values import Id
+from tapgate_client.schemas.fields import Choice, IntegerRange, ReasonText
+from tapgate_client.schemas.values import Id, ShownSecret
 
 #: A string, because any later version can return further codes.
 ErrorCode = Annotated[str, Choice(*Code, name="ErrorCode")]
@@ -29,11 +29,11 @@ class Redacted:
 
 
 class Reason(msgspec.Struct, kw_only=True):
-    reason: FreeText
+    reason: ReasonText
 
 
 class OptionalReason(msgspec.Struct, kw_only=True):
-    reason: FreeText | None = None
+    reason: ReasonText | None = None
 
 
 class Rotation(msgspec.Struct, kw_only=True):
@@ -46,7 +46,7 @@ class SigningKeyCreated(Redacted, msgspec.Struct, kw_only=True):
     """A new signing key. No other response contains its secret."""
 
     api_key_id: Id
-    hmac_secret: str
+    hmac_secret: ShownSecret
 
 
 class SuccessResponse(msgspec.Struct, kw_only=True):

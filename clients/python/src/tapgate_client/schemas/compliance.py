@@ -1,7 +1,7 @@
 """Requests and responses of compliance: alerts, rules, checks and account rules."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 
@@ -16,6 +16,7 @@ from tapgate_client.schemas.fields import (
     CardSerial,
     Choice,
     Currency,
+    CurrencyReference,
     FreeText,
     IdRule,
     IntegerRange,
@@ -28,7 +29,16 @@ from tapgate_client.schemas.fields import (
 )
 from tapgate_client.schemas.pagination import OrderedPageQuery
 from tapgate_client.schemas.transactions import TransactionType
-from tapgate_client.schemas.values import Example, Id, Money, Time, Word
+from tapgate_client.schemas.values import (
+    AdminId,
+    AdminName,
+    CurrencyCode,
+    Example,
+    Id,
+    Money,
+    Time,
+    Word,
+)
 
 #: Upper bound of every rule's window.
 MAX_WINDOW_SECONDS: Final = 366 * 86_400
@@ -94,17 +104,19 @@ class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
     rule, and `investigation_notes` and `resolution_notes` are null.
     """
 
+    EXAMPLES: ClassVar = {"resolved_at": None}
+
     id: Id
     subscriber_id: Id | None
     transaction_id: Id | None
     rule_id: Id | None
-    alert_type: Word
+    alert_type: Annotated[Word, Example("UNUSUAL_AMOUNT")]
     severity: Severity
     status: AlertStatus
     details: dict[str, Any]
     occurrences: int
-    assignee: str | None
-    assignee_name: str | None
+    assignee: AdminId | None
+    assignee_name: AdminName | None
     investigation_notes: str | None
     resolution_notes: str | None
     resolved_by: str | None
@@ -128,19 +140,19 @@ class AlertFilters(OrderedPageQuery, kw_only=True):
 class NewAlert(msgspec.Struct, kw_only=True):
     subscriber_id: Reference | None = None
     transaction_id: Reference | None = None
-    alert_type: Reference
+    alert_type: Annotated[Reference, Example("UNUSUAL_AMOUNT")]
     severity: Severity = Severity.MEDIUM
     details: Metadata
     rule_id: Reference | None = None
 
 
 class Investigation(msgspec.Struct, kw_only=True):
-    note: FreeText | None = None
+    note: Annotated[FreeText, Example("Called the customer")] | None = None
 
 
 class Resolution(msgspec.Struct, kw_only=True):
     status: Annotated[AlertStatus, Choice(*RESOLVED_STATUSES, name="AlertResolution")]
-    resolution_notes: FreeText
+    resolution_notes: Annotated[FreeText, Example("Confirmed by the customer")]
     transaction_decision: TransactionDecision | None = None
 
 
@@ -177,7 +189,7 @@ class RuleRecord(msgspec.Struct, frozen=True, kw_only=True):
     subject: RuleSubject
     transaction_types: list[TransactionType]
     threshold: Annotated[str, Example("500.00")] | int
-    currency: Word | None
+    currency: CurrencyCode | None
     window_seconds: int | None
     action: RuleAction
     severity: Severity
@@ -192,7 +204,7 @@ class NewRule(msgspec.Struct, kw_only=True):
     subject: RuleSubject = RuleSubject.PAYER
     transaction_types: TransactionTypes
     threshold: Threshold
-    currency: Reference | None = None
+    currency: CurrencyReference | None = None
     window_seconds: WindowSeconds | None = None
     action: RuleAction
     severity: Severity = Severity.MEDIUM
@@ -206,7 +218,7 @@ class RuleUpdate(msgspec.Struct, kw_only=True):
     subject: RuleSubject | None = None
     transaction_types: TransactionTypes | None = None
     threshold: Threshold | None = None
-    currency: Reference | None = None
+    currency: CurrencyReference | None = None
     window_seconds: WindowSeconds | None = None
     action: RuleAction | None = None
     severity: Severity | None = None
@@ -248,7 +260,7 @@ class ComplianceCheckResult(msgspec.Struct, frozen=True, kw_only=True):
 
 class AccountRuleRecord(msgspec.Struct, frozen=True, kw_only=True):
     kyc_level: int
-    currency: Word
+    currency: CurrencyCode
     max_balance: Money
     max_transaction: Money
     daily_limit: Money
@@ -258,14 +270,20 @@ class AccountRuleRecord(msgspec.Struct, frozen=True, kw_only=True):
     requirements: list[str]
 
 
+Requirement = Annotated[Text, Example("A verified identity document")]
+
+
 class AccountRuleUpdate(msgspec.Struct, kw_only=True):
     """Fields to change. Omitted fields keep their value."""
 
-    currency: Reference | None = None
+    currency: CurrencyReference | None = None
     max_balance: Amount | None = None
     max_transaction: Amount | None = None
     daily_limit: Amount | None = None
     monthly_limit: Amount | None = None
     no_pin_limit: AmountOrZero | None = None
     proof_required_above: Annotated[str, OrEmptyRule(AmountRule(allow_zero=True))] | None = None
-    requirements: Annotated[list[Text], ListLength(0, 20)] | None = None
+    requirements: (
+        Annotated[list[Annotated[Text, Example("A verified identity document")]], ListLength(0, 20)]
+        | None
+    ) = None

@@ -67,9 +67,10 @@ class Rule(ABC):
 class TextRule(Rule):
     example = "text"
 
-    def __init__(self, maximum: int, *, minimum: int = 1) -> None:
+    def __init__(self, maximum: int, *, minimum: int = 1, example: str | None = None) -> None:
         self.maximum = maximum
         self.minimum = minimum
+        self.example = example or self.example
         self.max_json_bytes = 12 * maximum
 
     def check(self, value: str) -> str:
@@ -104,7 +105,7 @@ class ReferenceRule(TextRule):
 class NameRule(TextRule):
     """Name that only staff see. Leading and trailing whitespace is removed."""
 
-    example = "Aminata"
+    example = "Kamara Stores"
 
     def check(self, value: str) -> str:
         return super().check(value).strip()
@@ -444,13 +445,17 @@ OBJECT_RULE = ObjectRule()
 
 Text = Annotated[str, TEXT_RULE]
 Reference = Annotated[str, ReferenceRule(255)]
-SearchText = Annotated[str, TextRule(255, minimum=3)]
+AddressText = Annotated[str, TextRule(255, example="12 Siaka Stevens Street, Freetown")]
+CurrencyReference = Annotated[str, ReferenceRule(255, example="SLE")]
+SearchText = Annotated[str, TextRule(255, minimum=3, example="Kamara")]
 PersonName = Annotated[str, PersonNameRule()]
 BusinessName = Annotated[str, BusinessNameRule()]
 Label = Annotated[str, NameRule(255)]  # a name that only staff see
 FreeText = Annotated[str, TextRule(500)]
+Description = Annotated[str, TextRule(500, example="Float for the weekend")]
+ReasonText = Annotated[str, TextRule(500, example="Requested by the customer")]
 IdempotencyKey = Annotated[str, IdempotencyKeyRule()]
-Password = Annotated[str, TextRule(255, minimum=12)]
+Password = Annotated[str, TextRule(255, minimum=12, example="a long pass phrase")]
 Phone = Annotated[str, PhoneRule()]
 Email = Annotated[str, EmailRule()]
 CompanyEmail = Annotated[str, EmailRule(allow_single_label=True)]  # allows ada@intranet

@@ -9,7 +9,14 @@ import msgspec
 from tapgate_client.schemas.fields import IntegerRange, InvalidValueError, ListLength, Rule
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.periods import Day, PeriodBound
-from tapgate_client.schemas.values import BalanceAmount, CalendarDate, Example, Id, Time, Word
+from tapgate_client.schemas.values import (
+    AccountBalance,
+    CalendarDate,
+    CurrencyCode,
+    Example,
+    Id,
+    Time,
+)
 
 #: Maximum number of transactions in one journal file.
 MAX_JOURNAL_TRANSACTIONS: Final = 20_000
@@ -114,8 +121,8 @@ class KindBalance(msgspec.Struct, kw_only=True):
     normal_side: NormalSide
     debit: Annotated[str, Example("0.00")]
     credit: Annotated[str, Example("1250.00")]
-    balance: BalanceAmount
-    currency: Word
+    balance: AccountBalance
+    currency: CurrencyCode
 
 
 class LedgerAccounts(msgspec.Struct, kw_only=True):
@@ -140,7 +147,7 @@ class TrialBalanceTotals(msgspec.Struct, kw_only=True):
 
 class TrialBalance(msgspec.Struct, kw_only=True):
     as_of: Time
-    currency: Word
+    currency: CurrencyCode
     rows: list[TrialBalanceRow]
     totals: TrialBalanceTotals
 
@@ -167,7 +174,7 @@ class JournalRow(msgspec.Struct, frozen=True, kw_only=True):
     entry: int
     gl_code: GlCodeField
     account_id: Id
-    debit: str
-    credit: str
+    debit: Annotated[str, Example("500.00")]
+    credit: Annotated[str, Example("0.00")]
     description: Annotated[str, Example("Card payment")]
-    reference: str
+    reference: Annotated[str, Example("A-17")]

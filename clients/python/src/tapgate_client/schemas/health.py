@@ -59,14 +59,14 @@ class Replication(msgspec.Struct, kw_only=True, frozen=True):
 
 class WalletCore(msgspec.Struct):
     healthy: bool
-    version: str
+    version: Annotated[str, Example("1.0.0")]
 
 
 class Health(msgspec.Struct):
     """Gateway health. Older gateways omit the fields after `wallet_core`."""
 
     service: Annotated[str, Example("tapgate")]
-    version: str
+    version: Annotated[str, Example("1.0.0")]
     healthy: bool
     wallet_core: WalletCore
     reasons: list[ReadinessProblem] = []

@@ -8,7 +8,7 @@ from tapgate_client import ids
 from tapgate_client.schemas.assignees import AssigneeFilter
 from tapgate_client.schemas.fields import IdRule
 from tapgate_client.schemas.pagination import PageQuery
-from tapgate_client.schemas.values import Id
+from tapgate_client.schemas.values import AdminId, AdminName, FirstName, Id, LastName, PhoneNumber
 
 
 class KycReviewFilters(PageQuery, kw_only=True):
@@ -20,10 +20,10 @@ class KycReviewRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Subscriber who waits for a KYC decision."""
 
     subscriber_id: Id
-    first_name: str
-    last_name: str
-    phone_number: str
+    first_name: FirstName
+    last_name: LastName
+    phone_number: PhoneNumber
     kyc_level: int
     waiting_since: str
-    assignee: str | None
-    assignee_name: str | None
+    assignee: AdminId | None
+    assignee_name: AdminName | None

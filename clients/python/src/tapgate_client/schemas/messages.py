@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate_client import ids
 from tapgate_client.schemas.fields import Choice, IdRule, ListLength, TextRule
-from tapgate_client.schemas.values import Time, Word
+from tapgate_client.schemas.values import Example, Time, Word
 
 
 class MessageStatus(StrEnum):
@@ -33,8 +33,8 @@ MAX_REPORTS: Final = 100
 
 class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
     message_id: str
-    template: str
-    language: Word
+    template: Annotated[str, Example("verification_code")]
+    language: Annotated[Word, Example("en")]
     status: MessageStatus
     error_code: Word | None
     created_at: Time

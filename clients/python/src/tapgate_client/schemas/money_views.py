@@ -1,17 +1,26 @@
 """Money views: a merchant's account over a period, and agent liquidity."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 
 from tapgate_client import ids
 from tapgate_client.schemas.agents import AgentStatus, AgentType
-from tapgate_client.schemas.fields import IdRule, IntegerRange, SearchText, Text
+from tapgate_client.schemas.fields import AddressText, IdRule, IntegerRange, SearchText
 from tapgate_client.schemas.partners import PartnerStatus
 from tapgate_client.schemas.periods import PeriodBound
 from tapgate_client.schemas.processors import ProcessorStatus
 from tapgate_client.schemas.subscribers import PhoneQueryRule
-from tapgate_client.schemas.values import BalanceAmount, CalendarDate, Id, Money, Word
+from tapgate_client.schemas.values import (
+    AccountBalance,
+    BalanceAmount,
+    CalendarDate,
+    CurrencyCode,
+    Example,
+    Id,
+    Money,
+    Name,
+)
 
 
 class ProcessorSummaryQuery(msgspec.Struct, kw_only=True):
@@ -30,8 +39,8 @@ class ProcessorTotals(msgspec.Struct, frozen=True, kw_only=True):
 
     sales_count: int
     sales: str
-    fees: str
-    fee_refunded: Money
+    fees: Annotated[str, Example("5.00")]
+    fee_refunded: Annotated[Money, Example("1.00")]
     refunds_count: int
     refunds: str
     payouts_count: int
@@ -47,10 +56,10 @@ class ProcessorSummary(msgspec.Struct, frozen=True, kw_only=True):
     """`days` has the days with movements, newest first, in the platform's time zone."""
 
     processor_id: Id
-    currency: Word
-    balance: BalanceAmount
-    from_: str = msgspec.field(name="from")
-    to: str
+    currency: CurrencyCode
+    balance: AccountBalance
+    from_: Annotated[str, Example("2026-01-01")] = msgspec.field(name="from")
+    to: Annotated[str, Example("2026-01-31")]
     totals: ProcessorTotals
     days: list[ProcessorDay]
 
@@ -67,7 +76,7 @@ class PartnerTotalsQuery(msgspec.Struct, kw_only=True):
 
 class AgentTotalsQuery(msgspec.Struct, kw_only=True):
     phone_number: Annotated[str, PhoneQueryRule()] | None = None
-    address: Text | None = None
+    address: AddressText | None = None
     status: AgentStatus | None = None
     agent_type: AgentType | None = None
     parent_agent_id: Annotated[str, IdRule(ids.AGENT)] | None = None
@@ -79,8 +88,8 @@ class BalanceTotals(msgspec.Struct, frozen=True, kw_only=True):
     """Number of records in a list, and the sum of their balances. Of agents, the float counts."""
 
     count: int
-    balance: BalanceAmount
-    currency: Word
+    balance: AccountBalance
+    currency: CurrencyCode
 
 
 class LiquidityQuery(msgspec.Struct, kw_only=True):
@@ -95,8 +104,10 @@ class AgentLiquidity(msgspec.Struct, frozen=True, kw_only=True):
     the float grows. `days_of_cover` is null unless the outflow is positive.
     """
 
+    EXAMPLES: ClassVar = {"parent_agent_id": None}
+
     agent_id: Id
-    name: str
+    name: Name
     parent_agent_id: Id | None
     float_balance: BalanceAmount
     daily_outflow: str
@@ -109,7 +120,7 @@ class NetworkLiquidity(msgspec.Struct, frozen=True, kw_only=True):
     `data` has the agents whose float runs out first.
     """
 
-    currency: Word
+    currency: CurrencyCode
     agents: int
     float_balance: BalanceAmount
     daily_outflow: str

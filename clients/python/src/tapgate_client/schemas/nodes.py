@@ -1,11 +1,12 @@
 """Node list response."""
 
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
 
 from tapgate_client.schemas.health import NotReadyReason, Replication
-from tapgate_client.schemas.values import Id, Time
+from tapgate_client.schemas.values import Example, Id, Name, Time
 
 
 class NodeRole(StrEnum):
@@ -30,7 +31,7 @@ class NodeRecord(msgspec.Struct, kw_only=True):
     role: NodeRole
     host: str
     port: int
-    version: str
+    version: Annotated[str, Example("1.0.0")]
     status: NodeStatus
     reasons: list[NotReadyReason]
     differences: list[str]
@@ -59,7 +60,7 @@ class PostgresRecord(msgspec.Struct, kw_only=True):
     the gateway does not know the major release.
     """
 
-    version: str
+    version: Annotated[str, Example("1.0.0")]
     newest_version: str | None
     is_outdated: bool
 
@@ -77,7 +78,7 @@ class NodeList(msgspec.Struct, kw_only=True):
 class SettingRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Node setting. `value` is null if it is hidden, because it is secret, or not set."""
 
-    name: str
+    name: Name
     value: str | None
     hidden: bool
     is_set: bool

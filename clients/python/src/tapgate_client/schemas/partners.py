@@ -20,7 +20,17 @@ from tapgate_client.schemas.fields import (
 )
 from tapgate_client.schemas.pagination import NamedPageQuery
 from tapgate_client.schemas.transactions import CustomerMoneyRequest, MoneyRequest, Receipt
-from tapgate_client.schemas.values import BalanceAmount, Example, Id, Money, Time, Word
+from tapgate_client.schemas.values import (
+    AccountBalance,
+    BalanceAmount,
+    CurrencyCode,
+    Example,
+    Id,
+    Money,
+    Name,
+    ShownSecret,
+    Time,
+)
 
 
 class PartnerStatus(StrEnum):
@@ -32,12 +42,12 @@ class PartnerRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Partner as returned by the API. The balance is negative while the overdraft is in use."""
 
     id: Id
-    name: str
+    name: Name
     status: PartnerStatus
     account_id: Id
-    balance: BalanceAmount
+    balance: AccountBalance
     overdraft_limit: BalanceAmount
-    currency: Word
+    currency: CurrencyCode
     created_at: Time
 
 
@@ -63,7 +73,7 @@ class PartnerCreated(Redacted, msgspec.Struct, kw_only=True):
 
     partner: PartnerRecord
     api_key_id: Id
-    hmac_secret: str
+    hmac_secret: ShownSecret
     webhook_secret: Annotated[str, Example("returned only once")]
 
 
@@ -100,7 +110,7 @@ class WebhookTopUp(msgspec.Struct, kw_only=True):
 
     OMITTED_IN_EXAMPLES: ClassVar = ("card_serial",)
 
-    reference: Text
+    reference: Annotated[Text, Example("A-17")]
     amount: Amount
     card_serial: CardSerial | None = None
     phone_number: Phone | None = None
@@ -115,7 +125,7 @@ class WebhookTopUp(msgspec.Struct, kw_only=True):
 
 
 class FundFromPartner(CustomerMoneyRequest, kw_only=True):
-    partner_reference: Reference
+    partner_reference: Annotated[Reference, Example("A-17")]
     amount: Amount
     partner_id: Reference | None = None
 

@@ -13,7 +13,7 @@ import msgspec
 
 from tapgate_client.schemas.common import Redacted
 from tapgate_client.schemas.fields import InvalidValueError, NameRule, Rule
-from tapgate_client.schemas.values import Time
+from tapgate_client.schemas.values import CurrentPassword, Name, Time
 
 _PATTERN: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
@@ -97,7 +97,7 @@ class AssertedCredential(msgspec.Struct, kw_only=True):
 
 
 class PasskeyEnrollment(msgspec.Struct, kw_only=True):
-    current_password: str | None = None
+    current_password: CurrentPassword | None = None
 
 
 class NewPasskey(msgspec.Struct, kw_only=True):
@@ -107,7 +107,7 @@ class NewPasskey(msgspec.Struct, kw_only=True):
 
 class PasskeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: str
-    name: str
+    name: Name
     created_at: Time
     last_used_at: Time | None
 
@@ -124,12 +124,12 @@ class PasskeyLogin(msgspec.Struct, kw_only=True):
 
 class RelyingPartyEntity(msgspec.Struct, frozen=True):
     id: str
-    name: str
+    name: Name
 
 
 class UserEntity(msgspec.Struct, frozen=True, rename="camel"):
     id: str
-    name: str
+    name: Name
     display_name: str
 
 

@@ -11,14 +11,24 @@ from tapgate_client.schemas.fields import (
     Amount,
     CardSerial,
     Choice,
-    FreeText,
     Metadata,
     Pin,
+    ReasonText,
     Reference,
     Text,
 )
 from tapgate_client.schemas.transactions import MoneyRequest, Receipt, TransactionStatus
-from tapgate_client.schemas.values import BalanceAmount, Id, Money, Word
+from tapgate_client.schemas.values import (
+    AccountBalance,
+    ApprovalCode,
+    BalanceAmount,
+    Example,
+    Fee,
+    HolderName,
+    Id,
+    Money,
+    Serial,
+)
 
 PaymentOutcomeStatus = Annotated[
     TransactionStatus,
@@ -37,9 +47,9 @@ class InAppPaymentRequest(MoneyRequest, kw_only=True):
     card_serial: CardSerial | None = None
     card_proof: CardProof | None = None
     amount: Amount
-    merchant_id: Reference | None = None
-    merchant_name: Text | None = None
-    transaction_ref: Reference | None = None
+    merchant_id: Annotated[Reference, Example("M-204")] | None = None
+    merchant_name: Annotated[Text, Example("Kamara Stores")] | None = None
+    transaction_ref: Annotated[Reference, Example("ORDER-1188")] | None = None
     metadata: Metadata | None = None
 
     OMITTED_IN_EXAMPLES: ClassVar = ("card_proof",)
@@ -54,10 +64,10 @@ class PosPaymentRequest(InAppPaymentRequest, kw_only=True):
 
 
 class PaymentReceipt(Receipt, kw_only=True):
-    approval_code: str | None
+    approval_code: ApprovalCode | None
     amount: Money
     remaining_balance: BalanceAmount
-    fee_amount: Money
+    fee_amount: Fee
     metadata: dict[str, Any] | None
 
 
@@ -75,10 +85,10 @@ class PaymentOutcomeRecord(msgspec.Struct, kw_only=True):
     transaction_id: Id | msgspec.UnsetType = msgspec.UNSET
     status: PaymentOutcomeStatus
     code: ErrorCode | msgspec.UnsetType = msgspec.UNSET
-    approval_code: str | msgspec.UnsetType | None = msgspec.UNSET
+    approval_code: ApprovalCode | msgspec.UnsetType | None = msgspec.UNSET
     amount: Money | msgspec.UnsetType = msgspec.UNSET
     remaining_balance: BalanceAmount | msgspec.UnsetType = msgspec.UNSET
-    fee_amount: Money | msgspec.UnsetType = msgspec.UNSET
+    fee_amount: Fee | msgspec.UnsetType = msgspec.UNSET
     metadata: dict[str, Any] | msgspec.UnsetType | None = msgspec.UNSET
 
 
@@ -86,7 +96,7 @@ class PaymentRefund(MoneyRequest, kw_only=True):
     """Refund of the payment in the path. Without an amount, the entire rest is refunded."""
 
     amount: Amount | None = None
-    reason: FreeText
+    reason: ReasonText
 
 
 class RefundRequest(PaymentRefund, kw_only=True):
@@ -103,7 +113,7 @@ class RefundReceipt(Receipt, kw_only=True):
     original_transaction_id: Id
     amount: Money
     refundable_amount: Money
-    fee_refunded: Money | None
+    fee_refunded: Annotated[Money, Example("1.00")] | None
 
 
 class VerifyInAppCardRequest(msgspec.Struct, kw_only=True):
@@ -127,12 +137,12 @@ class VerifyCardResponse(SuccessResponse, kw_only=True):
     """
 
     is_active: bool
-    holder_name: str | None
-    balance: BalanceAmount | msgspec.UnsetType = msgspec.UNSET
+    holder_name: HolderName | None
+    balance: AccountBalance | msgspec.UnsetType = msgspec.UNSET
 
 
 class LookupCardRequest(msgspec.Struct, kw_only=True):
-    card_identifier: Text | None = None
+    card_identifier: Annotated[Text, Example("TAP-000001")] | None = None
     card_proof: CardProof | None = None
 
     OMITTED_IN_EXAMPLES: ClassVar = ("card_proof",)
@@ -144,7 +154,7 @@ class LookupCardRequest(msgspec.Struct, kw_only=True):
 
 class LookupCardResponse(SuccessResponse, kw_only=True):
     message: str = "Card found"
-    card_serial: Word
+    card_serial: Serial
     card_type: CardType | None
     status: CardStatus
-    holder_name: str | None
+    holder_name: HolderName | None

@@ -9,8 +9,8 @@ from tapgate_client.schemas.common import Redacted, SuccessResponse
 from tapgate_client.schemas.fields import (
     Amount,
     BusinessName,
+    Description,
     Email,
-    FreeText,
     Label,
     Phone,
     Reference,
@@ -19,13 +19,17 @@ from tapgate_client.schemas.fields import (
 from tapgate_client.schemas.pagination import NamedPageQuery
 from tapgate_client.schemas.transactions import MoneyRequest, Receipt
 from tapgate_client.schemas.values import (
+    AccountBalance,
     BalanceAmount,
+    CurrencyCode,
     EmailAddress,
     Example,
     Id,
     Money,
+    Name,
+    PhoneNumber,
+    ShownSecret,
     Time,
-    Word,
 )
 
 
@@ -43,14 +47,14 @@ class ProcessorRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Processor as returned by the API. All fields are present; those without a value are null."""
 
     id: Id
-    name: str
-    phone_number: str
+    name: Name
+    phone_number: PhoneNumber
     email: EmailAddress
     status: ProcessorStatus
     suspend_reason: str | None
     account_id: Id
-    balance: BalanceAmount
-    currency: Word
+    balance: AccountBalance
+    currency: CurrencyCode
     created_at: Time
     updated_at: Time
 
@@ -73,7 +77,7 @@ class ProcessorCreated(Redacted, SuccessResponse, kw_only=True):
     processor_id: Id
     processor: ProcessorRecord
     api_key_id: Id
-    hmac_secret: str
+    hmac_secret: ShownSecret
 
 
 class ProcessorResponse(SuccessResponse, kw_only=True):
@@ -83,7 +87,7 @@ class ProcessorResponse(SuccessResponse, kw_only=True):
 class ProcessorTransfer(MoneyRequest, kw_only=True):
     subscriber_id: Reference
     amount: Amount
-    description: FreeText | None = None
+    description: Description | None = None
 
 
 class ProcessorTransferReceipt(Receipt, kw_only=True):
@@ -112,7 +116,7 @@ class TerminalAdded(Redacted, msgspec.Struct, kw_only=True):
 
     terminal: TerminalRecord
     api_key_id: Id
-    hmac_secret: str
+    hmac_secret: ShownSecret
 
 
 class TerminalResponse(SuccessResponse, kw_only=True):

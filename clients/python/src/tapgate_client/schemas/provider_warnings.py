@@ -6,12 +6,13 @@ from typing import Annotated, Final
 import msgspec
 
 from tapgate_client.schemas.fields import ListLength, TextRule, Timestamp
-from tapgate_client.schemas.values import Time
+from tapgate_client.schemas.values import Example, Time
 
 MAX_WARNINGS: Final = 100
 MAX_SUBJECT_LENGTH: Final = 200
 MAX_STATE_LENGTH: Final = 64
 MAX_REASON_LENGTH: Final = 255
+WarningReason = Annotated[str, TextRule(MAX_REASON_LENGTH, example="Requested by the customer")]
 
 
 class ProviderWarningKind(StrEnum):
@@ -26,7 +27,9 @@ class ProviderReport(msgspec.Struct, kw_only=True):
     kind: ProviderWarningKind
     subject: Annotated[str, TextRule(MAX_SUBJECT_LENGTH)]
     state: Annotated[str, TextRule(MAX_STATE_LENGTH)]
-    reason: Annotated[str, TextRule(MAX_REASON_LENGTH)] | None = None
+    reason: (
+        Annotated[str, TextRule(MAX_REASON_LENGTH), Example("Requested by the customer")] | None
+    ) = None
     resolved: bool
     occurred_at: Timestamp
 

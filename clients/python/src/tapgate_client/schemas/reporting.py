@@ -6,7 +6,15 @@ from typing import Annotated
 import msgspec
 
 from tapgate_client.schemas.transactions import MoneyFlow, TransactionType
-from tapgate_client.schemas.values import BalanceAmount, Example, Id, Money, Time, Word
+from tapgate_client.schemas.values import (
+    BalanceAmount,
+    CurrencyCode,
+    Example,
+    Id,
+    Money,
+    Time,
+    Word,
+)
 
 
 class OverviewPeriod(StrEnum):
@@ -30,7 +38,7 @@ class TransactionTotals(msgspec.Struct, kw_only=True):
     failed: int
     under_review: int
     amount: Money
-    fees: str
+    fees: Annotated[str, Example("5.00")]
 
 
 class Totals(TransactionTotals, kw_only=True):
@@ -54,8 +62,8 @@ class FlowTotals(TransactionTotals, kw_only=True):
 class PreviousPeriod(msgspec.Struct, kw_only=True):
     """The preceding period with the same length, up to the same time in its last day or hour."""
 
-    from_: str = msgspec.field(name="from")
-    to: str
+    from_: Annotated[str, Example("2026-01-01")] = msgspec.field(name="from")
+    to: Annotated[str, Example("2026-01-31")]
     totals: Totals
     flows: list[FlowTotals]
 
@@ -165,8 +173,8 @@ class LedgerState(msgspec.Struct, kw_only=True):
 
 
 class Overview(msgspec.Struct, kw_only=True):
-    currency: Word
-    timezone: str
+    currency: CurrencyCode
+    timezone: Annotated[str, Example("Africa/Freetown")]
     period: OverviewPeriod
     from_: Annotated[str, Example("2026-01-31T00:00:00.000Z")] = msgspec.field(name="from")
     to: Annotated[str, Example("2026-01-31T12:00:00.000Z")]

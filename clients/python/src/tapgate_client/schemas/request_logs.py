@@ -9,7 +9,7 @@ from tapgate_client import ids
 from tapgate_client.schemas.fields import IdRule, IntegerRange, Reference, Text
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.periods import PeriodBound
-from tapgate_client.schemas.values import Example, Id, Time, Word
+from tapgate_client.schemas.values import Example, Id, IpAddress, RequestId, Time, Word
 
 
 class RequestResult(StrEnum):
@@ -46,8 +46,8 @@ class LoggedRequest(msgspec.Struct, frozen=True, kw_only=True):
     status: Annotated[int, Example(200)]
     error_code: Word | None
     duration_ms: float
-    request_id: Id
-    ip: str
+    request_id: RequestId
+    ip: IpAddress
 
 
 class LoggedRequestDetails(LoggedRequest, frozen=True, kw_only=True):

@@ -7,9 +7,9 @@ import msgspec
 
 from tapgate_client.schemas.common import SuccessResponse, build_missing_field_error
 from tapgate_client.schemas.fields import (
+    AddressText,
     BirthDate,
     Email,
-    FreeText,
     IntegerRange,
     InvalidValueError,
     NewPin,
@@ -18,6 +18,7 @@ from tapgate_client.schemas.fields import (
     Phone,
     PhoneRule,
     Pin,
+    ReasonText,
     Rule,
     SearchText,
     Text,
@@ -25,14 +26,19 @@ from tapgate_client.schemas.fields import (
 )
 from tapgate_client.schemas.pagination import NamedPageQuery, PageQuery
 from tapgate_client.schemas.values import (
+    AccountBalance,
+    Address,
     BalanceAmount,
     BirthDay,
+    CurrencyCode,
     EmailAddress,
     Example,
+    FirstName,
     Id,
+    LastName,
     Money,
+    PhoneNumber,
     Time,
-    Word,
 )
 
 
@@ -95,15 +101,17 @@ _IMAGE_PREFIXES: Final = ("data:image/jpeg;base64,", "data:image/png;base64,")
 class SubscriberRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Subscriber as returned by the API. All fields are present; those without a value are null."""
 
+    EXAMPLES: ClassVar = {"pin_locked_until": None}
+
     id: Id
-    phone_number: str
-    first_name: str
-    last_name: str
+    phone_number: PhoneNumber
+    first_name: FirstName
+    last_name: LastName
     email: EmailAddress | None
     date_of_birth: BirthDay | None
-    address: str | None
+    address: Address | None
     id_type: IdType | None
-    id_number: str | None
+    id_number: Annotated[str, Example("SL-1234567")] | None
     category: SubscriberCategory
     language: SubscriberLanguage
     kyc_level: int
@@ -113,8 +121,8 @@ class SubscriberRecord(msgspec.Struct, frozen=True, kw_only=True):
     status: SubscriberStatus
     status_reason: str | None
     account_id: Id
-    balance: BalanceAmount
-    currency: Word
+    balance: AccountBalance
+    currency: CurrencyCode
     cards_count: int
     max_child_cards: int | None
     pin_locked_until: Time | None
@@ -130,14 +138,14 @@ class DisclosedSubscriber(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     id: Id
-    phone_number: str | msgspec.UnsetType = msgspec.UNSET
-    first_name: str | msgspec.UnsetType = msgspec.UNSET
-    last_name: str | msgspec.UnsetType = msgspec.UNSET
+    phone_number: PhoneNumber | msgspec.UnsetType = msgspec.UNSET
+    first_name: FirstName | msgspec.UnsetType = msgspec.UNSET
+    last_name: LastName | msgspec.UnsetType = msgspec.UNSET
     email: EmailAddress | msgspec.UnsetType | None = msgspec.UNSET
     date_of_birth: BirthDay | msgspec.UnsetType | None = msgspec.UNSET
-    address: str | msgspec.UnsetType | None = msgspec.UNSET
+    address: Address | msgspec.UnsetType | None = msgspec.UNSET
     id_type: IdType | msgspec.UnsetType | None = msgspec.UNSET
-    id_number: str | msgspec.UnsetType | None = msgspec.UNSET
+    id_number: Annotated[str, Example("SL-1234567")] | msgspec.UnsetType | None = msgspec.UNSET
     category: SubscriberCategory | msgspec.UnsetType = msgspec.UNSET
     language: SubscriberLanguage | msgspec.UnsetType = msgspec.UNSET
     kyc_level: int | msgspec.UnsetType = msgspec.UNSET
@@ -147,8 +155,8 @@ class DisclosedSubscriber(msgspec.Struct, frozen=True, kw_only=True):
     status: Annotated[SubscriberStatus, Example("BLOCKED")]
     status_reason: Annotated[str, Example("Requested by the customer")] | None
     account_id: Id | msgspec.UnsetType = msgspec.UNSET
-    balance: BalanceAmount | msgspec.UnsetType = msgspec.UNSET
-    currency: Word | msgspec.UnsetType = msgspec.UNSET
+    balance: AccountBalance | msgspec.UnsetType = msgspec.UNSET
+    currency: CurrencyCode | msgspec.UnsetType = msgspec.UNSET
     cards_count: int | msgspec.UnsetType = msgspec.UNSET
     max_child_cards: int | msgspec.UnsetType | None = msgspec.UNSET
     pin_locked_until: Time | msgspec.UnsetType | None = msgspec.UNSET
@@ -163,9 +171,9 @@ class Registration(msgspec.Struct, kw_only=True):
     pin: Pin
     email: Email | None = None
     date_of_birth: BirthDate | None = None
-    address: Text | None = None
+    address: AddressText | None = None
     id_type: IdType | None = None
-    id_number: Text | None = None
+    id_number: Annotated[Text, Example("SL-1234567")] | None = None
     category: SubscriberCategory = SubscriberCategory.STANDARD
     language: SubscriberLanguage = SubscriberLanguage.EN
 
@@ -178,9 +186,9 @@ class SubscriberUpdate(msgspec.Struct, kw_only=True):
     last_name: PersonName | None = None
     email: Email | None = None
     date_of_birth: BirthDate | None = None
-    address: Text | None = None
+    address: AddressText | None = None
     id_type: IdType | None = None
-    id_number: Text | None = None
+    id_number: Annotated[Text, Example("SL-1234567")] | None = None
     category: SubscriberCategory | None = None
     language: SubscriberLanguage | None = None
     kyc_level: KycLevelField | None = None
@@ -214,7 +222,7 @@ class LimitUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     kyc_level: int
-    currency: Word
+    currency: CurrencyCode
     per_transaction: Money
     daily: LimitUsage
     monthly: LimitUsage
@@ -312,7 +320,7 @@ class KycDecisionRequest(msgspec.Struct, kw_only=True):
 
     decision: KycDecision
     kyc_level: KycLevelField | None = None
-    reason: FreeText | None = None
+    reason: ReasonText | None = None
 
     def __post_init__(self) -> None:
         if self.decision == KycDecision.REJECT and self.reason is None:

@@ -10,7 +10,7 @@ from tapgate_client.schemas.assignees import AssigneeFilter
 from tapgate_client.schemas.common import Redacted
 from tapgate_client.schemas.fields import IdRule, Phone, TextRule
 from tapgate_client.schemas.pagination import OrderedPageQuery
-from tapgate_client.schemas.values import Example, Id, Time, Word
+from tapgate_client.schemas.values import AdminId, AdminName, Example, Id, PhoneNumber, Time, Word
 
 #: Longest customer text: the maximum length of a chat message.
 MAX_CUSTOMER_TEXT_LENGTH: Final = 4096
@@ -42,13 +42,13 @@ class NewSupportMessage(Redacted, msgspec.Struct, kw_only=True):
     """
 
     phone_number: Phone
-    text: Annotated[str, TextRule(MAX_CUSTOMER_TEXT_LENGTH)]
+    text: Annotated[str, TextRule(MAX_CUSTOMER_TEXT_LENGTH, example="My card was charged twice.")]
     append_only: bool = False
     message_id: Annotated[str, TextRule(MAX_MESSAGE_ID_LENGTH)] | None = None
 
 
 class SupportReply(Redacted, msgspec.Struct, kw_only=True):
-    text: Annotated[str, TextRule(MAX_REPLY_LENGTH)]
+    text: Annotated[str, TextRule(MAX_REPLY_LENGTH, example="My card was charged twice.")]
 
 
 class SupportRequestFilters(OrderedPageQuery, kw_only=True):
@@ -60,7 +60,7 @@ class SupportRequestFilters(OrderedPageQuery, kw_only=True):
 
 class SupportMessageRecord(Redacted, msgspec.Struct, frozen=True, kw_only=True):
     from_: Annotated[SupportSender, Example("customer")] = msgspec.field(name="from")
-    text: str
+    text: Annotated[str, Example("My card was charged twice.")]
     at: Annotated[Word, Example("2026-01-31T09:15:00.000Z")]
 
 
@@ -72,10 +72,10 @@ class SupportRequestEvent(msgspec.Struct, frozen=True, kw_only=True):
 
     id: Annotated[Id, Example("req_0800000000000")]
     subscriber_id: Id | None
-    phone_number: str | None
+    phone_number: PhoneNumber | None
     status: SupportRequestStatus
-    assignee: str | None
-    assignee_name: str | None
+    assignee: AdminId | None
+    assignee_name: AdminName | None
     created_at: Time
     updated_at: Time
     masked: bool | msgspec.UnsetType = msgspec.UNSET
@@ -90,12 +90,12 @@ class SupportRequestRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     id: Id
     subscriber_id: Id | None
-    phone_number: str | None
+    phone_number: PhoneNumber | None
     subscriber_name: str | None
     status: SupportRequestStatus
     messages: list[SupportMessageRecord]
-    assignee: str | None
-    assignee_name: str | None
+    assignee: AdminId | None
+    assignee_name: AdminName | None
     created_at: Time
     updated_at: Time
     masked: bool | msgspec.UnsetType = msgspec.UNSET

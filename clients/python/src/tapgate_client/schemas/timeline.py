@@ -1,13 +1,14 @@
 """Subscriber timeline."""
 
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
 
 from tapgate_client.schemas.chat import ChatChannel, ChatInput
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.transactions import Direction
-from tapgate_client.schemas.values import Money, Word
+from tapgate_client.schemas.values import CurrencyCode, Example, Money, Word
 
 
 class TimelineKind(StrEnum):
@@ -37,11 +38,11 @@ class TimelineItem(msgspec.Struct, frozen=True, kw_only=True):
 
     at: Word
     kind: TimelineKind
-    event: Word
+    event: Annotated[Word, Example("subscriber.blocked")]
     resource_id: str | None = None
     status: Word | None = None
     amount: Money | None = None
-    currency: Word | None = None
+    currency: CurrencyCode | None = None
     direction: Direction | None = None
     counterparty: str | None = None
     failure_code: Word | None = None

@@ -22,7 +22,19 @@ from tapgate_client.schemas.fields import (
 )
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.periods import PeriodBound
-from tapgate_client.schemas.values import Example, Id, Money, Time, Word
+from tapgate_client.schemas.values import (
+    ApprovalCode,
+    CurrencyCode,
+    Example,
+    Fee,
+    Id,
+    Money,
+    Name,
+    RequestId,
+    Serial,
+    Time,
+    Word,
+)
 
 #: Maximum number of transactions in one exported file.
 MAX_EXPORT_ROWS: Final = 50_000
@@ -235,8 +247,8 @@ class TransactionListTotals(msgspec.Struct, frozen=True, kw_only=True):
 
     count: int
     amount: Money
-    fees: str
-    currency: Word
+    fees: Annotated[str, Example("5.00")]
+    currency: CurrencyCode
     is_complete: bool
 
 
@@ -246,7 +258,7 @@ class PartyRecord(msgspec.Struct, frozen=True, kw_only=True):
     type: PartyType
     id: Id
     name: Annotated[str, Example("Aminata Kamara")] | msgspec.UnsetType | None = msgspec.UNSET
-    card_serial: Word | msgspec.UnsetType | None = msgspec.UNSET
+    card_serial: Serial | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -264,28 +276,36 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     null, and `failure_details` is absent.
     """
 
+    EXAMPLES: ClassVar = {
+        "channel": "pos",
+        "direction": None,
+        "metadata": {"order": "A-17"},
+        "original_transaction_id": None,
+        "to": {"type": "processor", "id": "prc_0800000000000", "name": "Kamara Stores"},
+    }
+
     id: Id
     type: Annotated[TransactionType, Example("pos_payment")]
     status: TransactionStatus
     amount: Money
-    fee_amount: Money
+    fee_amount: Fee
     fee_payer: FeePayer | None
-    fee_refunded: Money
-    currency: Word
+    fee_refunded: Annotated[Money, Example("1.00")]
+    currency: CurrencyCode
     from_: PartyRecord | None = msgspec.field(name="from")
     to: PartyRecord | None
     direction: Direction | None
     balance_after: str | None
-    card_serial: Word | None
+    card_serial: Serial | None
     processor_id: Id | None
     terminal_id: Id | None
-    merchant_id: Id | None
-    merchant_name: str | None
-    transaction_ref: Word | None
-    approval_code: str | None
+    merchant_id: Annotated[Id, Example("M-204")] | None
+    merchant_name: Name | None
+    transaction_ref: Annotated[Word, Example("ORDER-1188")] | None
+    approval_code: ApprovalCode | None
     original_transaction_id: Id | None
     refunded_amount: Annotated[Money, Example("0.00")]
-    request_id: Id | None
+    request_id: RequestId | None
     approval_id: Id | None
     failure_code: Word | None
     failure_details: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
@@ -310,7 +330,7 @@ class EntrySide(msgspec.Struct, frozen=True, kw_only=True):
     kind: Word
     holder_type: PartyType
     holder_id: str | None
-    name: str | None
+    name: Name | None
     balance_after: str | None
 
 
@@ -325,7 +345,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 class TransactionEntries(msgspec.Struct, frozen=True, kw_only=True):
     transaction_id: Id
-    currency: Word
+    currency: CurrencyCode
     entries: list[LedgerEntry]
     masked: bool | msgspec.UnsetType = msgspec.UNSET
 

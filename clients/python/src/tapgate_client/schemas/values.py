@@ -7,6 +7,7 @@ it.
 
 from typing import Annotated, Final
 
+from tapgate_client import ids
 from tapgate_client.schemas.fields import LogForm
 
 
@@ -29,6 +30,11 @@ _WORD: Final = TextType(log_form=LogForm.WORD)
 
 #: Record ID. Examples have the record's prefix.
 Id = Annotated[str, _WORD]
+#: Tracing ID or idempotency key.
+RequestId = Annotated[
+    str, TextType(example="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d", log_form=LogForm.WORD)
+]
+Serial = Annotated[str, TextType(example="TAP-000001", log_form=LogForm.WORD)]
 #: Type, status or reference name, which is never personal.
 Word = Annotated[str, _WORD]
 #: RFC 3339, UTC.
@@ -41,15 +47,39 @@ CalendarDate = Annotated[
 ]
 #: Decimal amount in major units.
 Money = Annotated[str, TextType(example="500.00", log_form=LogForm.NUMBER)]
+Fee = Annotated[str, TextType(example="5.00", log_form=LogForm.NUMBER)]
+CurrencyCode = Annotated[str, TextType(example="SLE", log_form=LogForm.WORD)]
 #: Amount that is not logged, because it says how much money someone has.
 BalanceAmount = Annotated[str, TextType(example="500.00")]
+AccountBalance = Annotated[str, TextType(example="1250.00")]
 EmailAddress = Annotated[str, TextType(example="aminata@example.com", json_format="email")]
+#: Address without a constraint, unlike `AddressText` in requests.
+Address = Annotated[str, TextType(example="12 Siaka Stevens Street, Freetown")]
+PhoneNumber = Annotated[str, TextType(example="+23276123456")]
+IpAddress = Annotated[str, TextType(example="203.0.113.7")]
 Url = Annotated[str, TextType(example="https://shop.example/tapgate", json_format="uri")]
 BirthDay = Annotated[str, TextType(example="1990-01-31", json_format="date")]
+Name = Annotated[str, TextType(example="Kamara Stores")]
+FirstName = Annotated[str, TextType(example="Aminata")]
+LastName = Annotated[str, TextType(example="Kamara")]
+HolderName = Annotated[str, TextType(example="Aminata Kamara")]
+AdminId = Annotated[str, TextType(example=ids.encode(ids.ADMIN, 1 << 58))]
+AdminName = Annotated[str, TextType(example="Ada Cole")]
+ApprovalCode = Annotated[str, TextType(example="A1B2C3")]
+#: Secret that only one response contains.
+ShownSecret = Annotated[str, TextType(example="returned only once")]
 
 
 class Example:
-    """Example of one field: `kcv: Annotated[str, Example("66E94BFDE4FB")]`."""
+    """Example of one field: `kcv: Annotated[str, Example("66E94BFDE4FB")]`.
+
+    A struct can also have `EXAMPLES`, a dictionary with examples by field, and
+    `OMITTED_IN_EXAMPLES`, the fields that only some of its examples could have.
+    """
 
     def __init__(self, value: str | int) -> None:
         self.value = value
+
+
+#: Current password in a request. It may be shorter than a new one.
+CurrentPassword = Annotated[str, Example("a long pass phrase")]

@@ -13,6 +13,7 @@ from tapgate_client.schemas.fields import (
     Choice,
     Currency,
     Date,
+    Description,
     FreeText,
     Phone,
     Pin,
@@ -25,14 +26,18 @@ from tapgate_client.schemas.transactions import (
     TransactionType,
 )
 from tapgate_client.schemas.values import (
+    AccountBalance,
     BalanceAmount,
     CalendarDate,
+    CurrencyCode,
     Example,
+    Fee,
     Id,
     Money,
+    Name,
+    Serial,
     TextType,
     Time,
-    Word,
 )
 
 #: Type of the statement entry for a fee; all other entries have the type of their transaction.
@@ -62,10 +67,10 @@ class Balance(msgspec.Struct, kw_only=True):
 
     user_id: Id
     account_id: Id
-    balance: BalanceAmount
+    balance: AccountBalance
     available: Annotated[str, Example("1250.00")]
-    held: str
-    currency: Word
+    held: Annotated[str, Example("0.00")]
+    currency: CurrencyCode
     as_of: Time
 
 
@@ -98,9 +103,9 @@ class QuoteLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 class Quote(msgspec.Struct, frozen=True, kw_only=True):
     amount: Money
-    fee_amount: Money
-    total: Money
-    currency: Word
+    fee_amount: Fee
+    total: Annotated[Money, Example("505.00")]
+    currency: CurrencyCode
     allowed: bool
     reasons: list[str]
     pin_required: bool | None = None
@@ -117,7 +122,7 @@ class P2pTransferRequest(MoneyRequest, kw_only=True):
     recipient_phone_number: Phone | None = None
     amount: Amount
     pin: Pin
-    memo: FreeText | None = None
+    memo: Annotated[FreeText, Example("School fees")] | None = None
 
     def __post_init__(self) -> None:
         if self.recipient_card_serial is None and self.recipient_phone_number is None:
@@ -145,13 +150,13 @@ class Recipient(msgspec.Struct, kw_only=True):
     `card_serial` is absent if the transfer was sent to a phone number.
     """
 
-    name: str | None
-    card_serial: Word | msgspec.UnsetType = msgspec.UNSET
+    name: Name | None
+    card_serial: Serial | msgspec.UnsetType = msgspec.UNSET
 
 
 class P2pReceipt(Receipt, kw_only=True):
     amount: Money
-    fee_amount: Money
+    fee_amount: Fee
     sender_new_balance: BalanceAmount
     recipient: Recipient
 
@@ -161,7 +166,7 @@ class TransferRequest(MoneyRequest, kw_only=True):
     to_account_id: Reference
     amount: Amount
     pin: Pin | None = None
-    description: FreeText | None = None
+    description: Description | None = None
 
 
 class TransferReceipt(Receipt, kw_only=True):
@@ -186,8 +191,8 @@ class StatementHolder(msgspec.Struct, kw_only=True):
 
 
 class StatementPeriod(msgspec.Struct, kw_only=True):
-    from_: str = msgspec.field(name="from")
-    to: str
+    from_: Annotated[str, Example("2026-01-01")] = msgspec.field(name="from")
+    to: Annotated[str, Example("2026-01-31")]
 
 
 class EntryRecord(msgspec.Struct, kw_only=True):
@@ -200,10 +205,10 @@ class EntryRecord(msgspec.Struct, kw_only=True):
     date: CalendarDate
     transaction_id: Id
     type: Annotated[str, Choice(*TransactionType, STATEMENT_FEE_TYPE, name="StatementEntryType")]
-    description: str
-    debit: str
-    credit: str
-    balance: BalanceAmount
+    description: Annotated[str, Example("Float for the weekend")]
+    debit: Annotated[str, Example("500.00")]
+    credit: Annotated[str, Example("0.00")]
+    balance: AccountBalance
 
 
 class StatementRecord(Redacted, msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -211,7 +216,7 @@ class StatementRecord(Redacted, msgspec.Struct, kw_only=True, omit_defaults=True
 
     statement_id: Id
     subscriber: StatementHolder
-    currency: Word
+    currency: CurrencyCode
     period: StatementPeriod
     opening_balance: BalanceAmount
     closing_balance: Annotated[BalanceAmount, Example("1250.00")]
