@@ -4,14 +4,29 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 from drivers.actors import Customer, new_request_id
 from fuzz.fixtures import FuzzFixtures
 from harness import PIN
-from tapgate_client.schemas.subscribers import ImageRule
+from tapgate.http.api.examples import build_example
+from tapgate_client.schemas.cards import NewChildCard
+from tapgate_client.schemas.subscribers import NewDocument, PinChange, Registration
+from tapgate_client.schemas.wallets import TransferRequest
 
 Values = dict[str, Any]
+#: Declared examples, for fields whose value does not depend on the installation.
+_FIXED_VALUES: Final[Values] = {
+    name: build_example(struct)[name]
+    for struct, names in {
+        NewChildCard: ("child_pin", "daily_limit"),
+        NewDocument: ("image",),
+        PinChange: ("new_pin",),
+        Registration: ("date_of_birth", "language"),
+        TransferRequest: ("currency",),
+    }.items()
+    for name in names
+}
 #: Marks a field that must be removed.
 ABSENT = object()
 IsWanted = Callable[[str], bool]
@@ -41,7 +56,7 @@ def build_common_values(subjects: RequestSubjects) -> Values:
     """Return values by field, parameter, and path parameter name."""
     fixtures, subscriber, other = subjects.fixtures, subjects.subscriber, subjects.other_subscriber
     today = datetime.now(UTC).date()
-    return {
+    return _FIXED_VALUES | {
         "subscriber_id": subscriber.id,
         "parent_subscriber_id": subscriber.id,
         "sender_id": subscriber.id,
@@ -57,11 +72,7 @@ def build_common_values(subjects: RequestSubjects) -> Values:
         "old_pin": PIN,
         "parent_pin": PIN,
         "agent_pin": PIN,
-        "new_pin": "8352",
-        "child_pin": "5092",
         "amount": subjects.random_amount,
-        "daily_limit": "50",
-        "currency": "SLE",
         "request_id": new_request_id(),
         "Idempotency-Key": ABSENT,
         "partner_reference": f"fuzz-{fixtures.next_number()}",
@@ -70,17 +81,14 @@ def build_common_values(subjects: RequestSubjects) -> Values:
         "phoneE164": subscriber.phone,
         "to": subscriber.phone,
         "event": "message",
-        "language": "en",
         "template": "one_time_code",
         "hub.mode": "subscribe",
         "hub.verify_token": fixtures.installation.settings.messenger_verify_token,
         "email": f"fuzz{fixtures.next_number()}@example.com",
-        "date_of_birth": "1990-05-17",
         "id_number": f"SL-{fixtures.next_number()}",
         "from_date": str(today - timedelta(days=3)),
         "to_date": str(today),
         "expires_at": f"{today.year + 1}-01-31T10:15:30Z",
-        "image": ImageRule.example,
         "rule_id": subjects.rng.choice(fixtures.rules)["id"],
         "kyc_level": subjects.rng.choice(list(fixtures.kyc_levels)),
         "cursor": subjects.rng.choice(fixtures.cursors) if fixtures.cursors else ABSENT,
