@@ -6,6 +6,7 @@ from these declarations.
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import cache
 from typing import (
     Annotated,
     Any,
@@ -188,6 +189,11 @@ class EndpointOptions(TypedDict, total=False):
     prepare: Handler
 
 
+@cache  # every app in the process builds routes for the same endpoints
+def _list_field_names(struct: type[msgspec.Struct]) -> frozenset[str]:
+    return frozenset(field.encode_name for field in msgspec.structs.fields(struct))
+
+
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """Declared endpoint; see `EndpointOptions`."""
 
@@ -239,11 +245,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def query_names(self) -> frozenset[str]:
         """The declared query parameter names."""
-        fields = () if self.query_type is None else msgspec.structs.fields(self.query_type)
-        return frozenset(
-            [field.encode_name for field in fields]
-            + [item.name for item in self.parameters if item.location == "query"]
-        )
+        names = frozenset() if self.query_type is None else _list_field_names(self.query_type)
+        return names.union(item.name for item in self.parameters if item.location == "query")
 
     @property
     def body_struct(self) -> type[msgspec.Struct] | None:
