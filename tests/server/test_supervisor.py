@@ -373,3 +373,20 @@ def test_service_that_fails_to_start_is_reported_in_one_line_and_postgres_is_sto
     assert running.wait_for_exit() == 1
     assert running.error_lines == ["the gateway exited with status 7 during startup"]
     assert not (running.data_dir / "pgdata" / "postmaster.pid").exists()
+
+
+def test_kernel_stores_little_for_a_client_that_does_not_read() -> None:
+    with (
+        contextlib.closing(supervisor.bind_port("127.0.0.1", 0)) as listener,
+        socket.socket() as client,
+    ):
+        listener.listen()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(listener.getsockname())
+        connection, _ = listener.accept()
+        with connection, pytest.raises(BlockingIOError):
+            connection.setblocking(False)
+            sent = 0
+            while True:
+                sent += connection.send(b"x" * 1024)
+                assert sent < 4 * supervisor.MAX_UNSENT_BYTES

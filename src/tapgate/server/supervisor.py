@@ -30,6 +30,8 @@ from tapgate.server.startup_responder import StartupResponder
 
 _BIND_TIMEOUT_SECONDS = 2.0
 _POSTGRES_CHECK_SECONDS = 0.5
+#: Response bytes that the kernel accepts for a connection before it sends them.
+MAX_UNSENT_BYTES = 32 * 1024
 STOP_SIGNALS = [signal.SIGINT, signal.SIGTERM]
 if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # ignored under `nohup`
     STOP_SIGNALS.append(signal.SIGHUP)
@@ -239,7 +241,7 @@ def _bind_with_retries(service: Service) -> socket.socket:
         try:
             if service.socket_path is not None:
                 return _bind_unix(service.socket_path)
-            return _bind(service.host, service.port)
+            return bind_port(service.host, service.port)
         except OSError as error:
             # A killed supervisor's workers release the port shortly after it exits.
             if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
@@ -247,15 +249,27 @@ def _bind_with_retries(service: Service) -> socket.socket:
         time.sleep(0.05)
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def bind_port(host: str, port: int) -> socket.socket:
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, kind, _, _, address = addresses[0]
     with contextlib.ExitStack() as unless_bound:
         listener = unless_bound.enter_context(socket.socket(family, kind))
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        _limit_unsent(listener)
         listener.bind(address)
         unless_bound.pop_all()
         return listener
+
+
+def _limit_unsent(listener: socket.socket) -> None:
+    """Limit what the kernel stores for a client that does not read, without slowing others.
+
+    Otherwise, the send buffer of each connection could grow to several megabytes. Accepted
+    connections inherit the option.
+    """
+    option = getattr(socket, "TCP_NOTSENT_LOWAT", None)  # not available on every platform
+    if option is not None:
+        listener.setsockopt(socket.IPPROTO_TCP, option, MAX_UNSENT_BYTES)
 
 
 def _bind_unix(path: Path) -> socket.socket:
