@@ -1,17 +1,17 @@
 """Statements that are sent together with another statement, without an extra round trip.
 
 asyncpg waits for the response to a statement before it sends the next one. PostgreSQL does not
-require this. Messages that precede a statement are written to asyncpg's transport without a Sync
-message, and COMMIT is inserted between statement messages and their Sync. asyncpg discards
-the additional responses, which contain no rows. After an error, PostgreSQL skips all messages up to
-the next Sync, and asyncpg raises the error as its own statement's: COMMIT is executed only if
-everything before it succeeded.
+require this. Messages that precede a statement are kept until asyncpg writes the statement, so that
+one system call sends everything, and COMMIT is inserted between statement messages and their Sync.
+asyncpg discards the additional responses, which contain no rows. After an error, PostgreSQL skips
+all messages up to the next Sync, and asyncpg raises the error as its own statement's: COMMIT is
+executed only if everything before it succeeded.
 
 This depends on asyncpg internals; `tests/runtime/store/test_pipeline.py` checks them.
 """
 
 import struct
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 import asyncpg
@@ -46,30 +46,44 @@ _BEGIN_SNAPSHOT: Final = _build_statement("BEGIN ISOLATION LEVEL REPEATABLE READ
 
 
 class _Transport:
-    """Transport wrapper that can insert a message before asyncpg's next Sync."""
+    """Transport wrapper that adds messages to those that asyncpg writes next.
+
+    `ahead` precedes them; `inserted` precedes their Sync.
+    """
 
     def __init__(self, transport: Any) -> None:
         self._transport = transport
         self._write = transport.write
-        self.inserted = b""
+        self.ahead = self.inserted = b""
 
-    def write(self, data: memoryview) -> None:
+    def write(self, data: bytes | memoryview) -> None:
+        if self.ahead:
+            data, self.ahead = self.ahead + data, b""
         if self.inserted and data[-len(_SYNC) :] == _SYNC:
             self._write(b"".join((data[: -len(_SYNC)], self.inserted, _SYNC)))
             self.inserted = b""
         else:
             self._write(data)
 
+    def writelines(self, chunks: Iterable[bytes | memoryview]) -> None:
+        self.write(b"".join(chunks))
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
 
 class PipelineProtocol(asyncpg.protocol.Protocol):  # type: ignore[misc]
-    """asyncpg's protocol with a transport for `fetch_and_commit`."""
+    """asyncpg's protocol with a transport that sends several statements at once."""
 
     def connection_made(self, transport: Any) -> None:
         self.pipeline_transport = _Transport(transport)
         super().connection_made(self.pipeline_transport)
+
+
+def _get_transport(connection: asyncpg.Connection) -> _Transport:
+    internals: Any = connection
+    transport: _Transport = internals._protocol.pipeline_transport
+    return transport
 
 
 def begin(connection: asyncpg.Connection) -> Transaction:
@@ -91,8 +105,7 @@ def begin_snapshot(connection: asyncpg.Connection) -> Transaction:
 
 def send_ahead(connection: asyncpg.Connection, sql: str) -> None:
     """Send a statement without parameters together with the next one, in a transaction."""
-    internals: Any = connection
-    internals._transport.write(_build_statement(sql))
+    _get_transport(connection).ahead += _build_statement(sql)
 
 
 async def execute_ahead(
@@ -105,7 +118,7 @@ async def execute_ahead(
     internals: Any = connection
     statement = await internals._get_statement(sql, internals._protocol._get_timeout(None))
     bind = _build_bind(statement.name, [_encode_texts(texts) for texts in text_arrays])
-    internals._transport.write(bind + _EXECUTE)
+    _get_transport(connection).ahead += bind + _EXECUTE
 
 
 def _encode_texts(texts: Collection[str]) -> bytes:
@@ -124,7 +137,7 @@ def _encode_texts(texts: Collection[str]) -> bytes:
 def _begin(connection: asyncpg.Connection, message: bytes) -> Transaction:
     transaction: Any = connection.transaction()
     internals: Any = connection
-    internals._transport.write(message)
+    _get_transport(connection).ahead += message
     internals._top_xact = transaction
     transaction._state = TransactionState.STARTED
     return transaction
@@ -143,7 +156,7 @@ async def fetch_and_commit(
     protocol = internals._protocol
     # asyncpg may send other statements to prepare this one.
     await internals._get_statement(sql, protocol._get_timeout(None))
-    transport: _Transport = protocol.pipeline_transport
+    transport = _get_transport(connection)
     transport.inserted = _COMMIT
     try:
         rows: list[asyncpg.Record] = await connection.fetch(sql, *arguments)
