@@ -19,7 +19,13 @@ from tapgate.runtime.store.connection_settings import (
     format_timeout,
 )
 from tapgate.runtime.store.failures import DATABASE_ERRORS, Failure, classify_failure
-from tapgate.runtime.store.pipeline import begin, begin_snapshot, is_open, send_ahead
+from tapgate.runtime.store.pipeline import (
+    begin,
+    begin_snapshot,
+    fetch_and_commit,
+    is_open,
+    send_ahead,
+)
 from tapgate.runtime.store.pool import Pool
 from tapgate.runtime.store.url import parse_url
 from tapgate_client.errors import ApiError
@@ -178,10 +184,11 @@ class Database:
             try:
                 yield connection
             except Exception as error:
-                if classify_failure(error, connection) is not Failure.LOST:
+                if classify_failure(error, connection) is not Failure.LOST and is_open(transaction):
                     await transaction.rollback()
                 raise
-            await transaction.commit()
+            if is_open(transaction):
+                await transaction.commit()
 
     @contextlib.asynccontextmanager
     async def generic_plans(self) -> AsyncIterator[asyncpg.Connection]:
@@ -193,6 +200,11 @@ class Database:
         async with self.snapshot() as connection:
             send_ahead(connection, USE_GENERIC_PLANS)
             yield connection
+
+    async def fetch_generic(self, sql: str, *arguments: object) -> list[asyncpg.Record]:
+        """Run one statement with `generic_plans`, in one round trip."""
+        async with self.generic_plans() as connection:
+            return await fetch_and_commit(connection, sql, *arguments)
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[asyncpg.Connection]:

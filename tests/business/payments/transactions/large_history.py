@@ -86,6 +86,9 @@ class QueryExplainer:
     async def generic_plans(self) -> AsyncIterator["QueryExplainer"]:
         yield self
 
+    async def fetch_generic(self, sql: str, *values: object) -> list[Any]:
+        return await self.fetch(sql, *values)
+
     async def fetchval(self, sql: str, *values: object, **_: object) -> int:
         await self.fetch(sql, *values)
         return 0

@@ -189,7 +189,7 @@ def _build_record(
     currency, context = transaction.currency, transaction.context
     direction, own_side = _find_own_side(transaction, own_accounts)
     original, processor = transaction.original_id, transaction.processor_id
-    completed_at = transaction.completed_at
+    created_at = clock.format_rfc3339(transaction.created_at)
     return TransactionRecord(
         id=ids.encode(ids.TRANSACTION, transaction.id),
         type=transaction.type,
@@ -223,9 +223,17 @@ def _build_record(
         memo=_show(context.get("memo"), hide_links, full=full),
         metadata=context.get("metadata"),
         channel=transaction.channel,
-        created_at=clock.format_rfc3339(transaction.created_at),
-        completed_at=None if completed_at is None else clock.format_rfc3339(completed_at),
+        created_at=created_at,
+        completed_at=_format_completion(transaction, created_at),
     )
+
+
+def _format_completion(transaction: Transaction, created_at: str) -> str | None:
+    """Return the completion time, which is the creation time unless there was a review."""
+    completed_at = transaction.completed_at
+    if completed_at == transaction.created_at:
+        return created_at
+    return None if completed_at is None else clock.format_rfc3339(completed_at)
 
 
 def _show(text: str | None, clean: Callable[[str], str | None], *, full: bool) -> str | None:

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 import asyncpg
 
+from tapgate.auth.disclosure import build_hidden_condition, find_hidden_accounts
 from tapgate.auth.principals import Principal
 from tapgate.business.customers.subscribers.restriction import exclude_hidden_accounts
 from tapgate.business.payments.transactions.model import (
@@ -45,13 +46,12 @@ _SIDE_COLUMNS: Final = """
 #: transactions are stored without a fee.
 _FEE_AMOUNT: Final = "CASE t.status WHEN 'failed' THEN 0 ELSE t.fee_amount END"
 #: `held` is the amount that was held for a review, including a fee that the sender pays. Otherwise
-#: the fee entry tells who paid it; a scalar subquery always looks it up by the primary key. $2 and
-#: $3 are the lowest and the highest transaction ID.
+#: the fee entry tells who paid it; a scalar subquery always looks it up by the primary key.
 _FEE_PAYER: Final = """
     CASE WHEN t.status = 'failed' OR t.fee_amount = 0 THEN NULL
          WHEN CASE t.held WHEN 0 THEN t.from_account = (
                   SELECT debit_account FROM entries
-                  WHERE transaction_id = t.id AND transaction_id >= $2 AND transaction_id <= $3
+                  WHERE transaction_id = t.id AND transaction_id BETWEEN {first} AND {last}
                     AND credit_account = (
                       SELECT id FROM accounts WHERE owner_id IS NULL AND kind = 'fees'))
               ELSE t.held > t.amount END THEN 'sender'
@@ -60,7 +60,7 @@ _FEE_PAYER: Final = """
 _FEE_REFUNDED: Final = """
     CASE WHEN t.type <> 'refund' THEN 0 ELSE coalesce((
         SELECT sum(amount) FROM entries
-        WHERE transaction_id = t.id AND transaction_id >= $2 AND transaction_id <= $3
+        WHERE transaction_id = t.id AND transaction_id BETWEEN {first} AND {last}
           AND debit_account = (
             SELECT id FROM accounts WHERE owner_id IS NULL AND kind = 'fees')), 0) END::bigint"""
 #: OFFSET 0 fixes the plan: one lookup per account. PostgreSQL could otherwise read all accounts in
@@ -68,17 +68,24 @@ _FEE_REFUNDED: Final = """
 _PARTY: Final = """
     SELECT kind, owner_id, holder_name, public_name FROM accounts
     WHERE id = t.{}_account OFFSET 0"""
-#: The columns are in the order of the fields of `Transaction`.
+#: The columns are in the order of the fields of `Transaction`. All transaction IDs are between
+#: `{first}` and `{last}`.
 _SELECT: Final = f"""
     SELECT t.id, t.type, t.status, t.channel, t.amount, {_FEE_AMOUNT}, {_FEE_PAYER},
            {_FEE_REFUNDED}, t.refunded_amount, t.currency, t.card_serial, t.original_id,
            t.request_id, t.failure_code, t.created_at, t.completed_at,
            CASE t.status WHEN 'failed' THEN t.answer END, t.context,
            {_SIDE_COLUMNS.format("from", "card_serial")},
-           {_SIDE_COLUMNS.format("to", "to_card_serial")}
-    FROM transactions t
+           {_SIDE_COLUMNS.format("to", "to_card_serial")}"""
+_JOIN_SIDES: Final = f"""
     LEFT JOIN LATERAL ({_PARTY.format("from")}) from_side ON true
-    LEFT JOIN LATERAL ({_PARTY.format("to")}) to_side ON true
+    LEFT JOIN LATERAL ({_PARTY.format("to")}) to_side ON true"""
+_HIDDEN_ACCOUNTS: Final = """
+    ARRAY(SELECT s.account_id FROM subscribers s
+          WHERE s.account_id = ANY (ARRAY[t.from_account, t.to_account]) AND {})"""
+SELECT_BY_IDS: Final = f"""
+    {_SELECT.format(first="$2", last="$3")}
+    FROM transactions t {_JOIN_SIDES}
     WHERE t.id = ANY ($1::bigint[]) AND t.id >= $2 AND t.id <= $3
     ORDER BY t.id DESC"""
 _SIDE_COLUMN_COUNT: Final = len(TransactionSide._fields)
@@ -116,7 +123,7 @@ class TransactionSums(NamedTuple):
 
 
 async def get(reader: Database | asyncpg.Connection, transaction_id: int) -> Transaction:
-    row = await reader.fetchrow(_SELECT, *add_range([transaction_id]))
+    row = await reader.fetchrow(SELECT_BY_IDS, *add_range([transaction_id]))
     if row is None and transaction_id < await get_end_id(reader):
         raise ApiError(Code.TRANSACTION_NOT_FOUND, "The transactions of that month are archived.")
     return _build_transaction(require_found(row, Code.TRANSACTION_NOT_FOUND))
@@ -140,7 +147,7 @@ async def list_by_ids(
     """Return the transactions with these IDs that are not archived, newest first."""
     if not transaction_ids:
         return []
-    rows = await reader.fetch(_SELECT, *add_range(transaction_ids))
+    rows = await reader.fetch(SELECT_BY_IDS, *add_range(transaction_ids))
     return [_build_transaction(row) for row in rows]
 
 
@@ -254,20 +261,25 @@ class TransactionQuery:
     def filter_by_card(self, serial: str) -> None:
         self.conditions.where("{0} IN (t.card_serial, t.to_card_serial)", serial)
 
-    async def fetch_ids(
-        self, reader: asyncpg.Connection, id_range: IdRange, limit: int, *, oldest: bool = False
-    ) -> list[int]:
-        """Return the IDs of the newest or oldest matching transactions in a range."""
-        count = len(self.conditions.values)
-        order_and_limit = f"ORDER BY id {'ASC' if oldest else 'DESC'} LIMIT ${count + 3}"
+    def build_ids_query(self, *, oldest: bool = False) -> str:
+        """Return a query for the IDs of the newest or oldest matching transactions in a range.
+
+        The values of the conditions are followed by the range and the limit.
+        """
+        first, end, limit = self.range_parameters
+        order_and_limit = f"ORDER BY id {'ASC' if oldest else 'DESC'} LIMIT {limit}"
         branches = [
             f"(SELECT t.id FROM transactions t WHERE {branch} AND {self.conditions}"
-            f" AND t.id >= ${count + 1} AND t.id < ${count + 2} {order_and_limit})"
+            f" AND t.id >= {first} AND t.id < {end} {order_and_limit})"
             for branch in self._branches or ["true"]
         ]
-        sql = f"{' UNION '.join(branches)} {order_and_limit if len(branches) > 1 else ''}"
-        rows = await reader.fetch(sql, *self.conditions.values, *id_range, limit)
-        return [row["id"] for row in rows]
+        return f"{' UNION '.join(branches)} {order_and_limit if len(branches) > 1 else ''}"
+
+    @property
+    def range_parameters(self) -> tuple[str, str, str]:
+        """Return the placeholders for the range and the limit."""
+        count = len(self.conditions.values)
+        return f"${count + 1}", f"${count + 2}", f"${count + 3}"
 
 
 async def list_page(
@@ -278,18 +290,60 @@ async def list_page(
     *,
     now: datetime,
     zone: ZoneInfo,
-) -> list[Transaction]:
+) -> tuple[list[Transaction], set[int]]:
     """Return a page of matching transactions in their order, plus one row if there are more.
 
     For admins, the list includes the transactions of hidden subscribers, which the calling code
-    must mask. For other callers, it omits them.
+    must mask: their accounts are returned, too. For other callers, the list omits them.
     """
-    # Use separate queries: with one, PostgreSQL would greatly overestimate the number of selected
-    # IDs and read all accounts for the join.
-    async with database.generic_plans() as reader:
-        page = await _fetch_page_ids(reader, scope, filters, caller, now=now, zone=zone)
-        transactions = {item.id: item for item in await list_by_ids(reader, page)}
-    return [transactions[number] for number in page if number in transactions]
+    id_range = _add_filters(scope, filters, caller, now=now, zone=zone)
+    if filters.order == TransactionOrder.AMOUNT:
+        async with database.generic_plans() as reader:
+            found = await _fetch_ids(reader, scope, id_range, MAX_SORTED, now)
+            page = await _sort_by_amount(reader, found, filters)
+            transactions = {item.id: item for item in await list_by_ids(reader, page)}
+            accounts = {account for item in transactions.values() for account in item.account_ids}
+            hidden = (
+                await find_hidden_accounts(reader, caller, now, accounts)
+                if caller.kind == "admin"
+                else set[int]()
+            )
+        return [transactions[number] for number in page if number in transactions], hidden
+    oldest = filters.order == TransactionOrder.OLDEST
+    sql = _build_page_query(scope, caller, now, oldest=oldest)
+    fetch = fetch_oldest if oldest else fetch_newest
+    rows = await fetch(
+        lambda part, limit: database.fetch_generic(sql, *scope.conditions.values, *part, limit),
+        filters.limit + 1,
+        newest=first_id_at(now),
+        first=id_range.first,
+        end=min(id_range.end, get_first_id(now + ID_TIME_TOLERANCE)),
+    )
+    hidden = {account for row in rows for account in row["hidden"] or ()}
+    return [_build_transaction(row) for row in rows], hidden
+
+
+def _build_page_query(
+    scope: TransactionQuery, caller: Principal, now: datetime, *, oldest: bool
+) -> str:
+    """Return a query for the newest or oldest matching transactions in a range.
+
+    The IDs are selected first. Each transaction is then looked up separately: for a join,
+    PostgreSQL would greatly overestimate the number of IDs and read all accounts. For admins,
+    the last column contains the accounts of hidden subscribers.
+    """
+    condition = (
+        build_hidden_condition(scope.conditions, caller, now) if caller.kind == "admin" else None
+    )
+    hidden = "NULL" if condition is None else _HIDDEN_ACCOUNTS.format(condition)
+    first, end, _ = scope.range_parameters
+    return f"""
+        WITH page AS MATERIALIZED ({scope.build_ids_query(oldest=oldest)})
+        {_SELECT.format(first=first, last=end)}, {hidden} AS hidden
+        FROM page CROSS JOIN LATERAL (
+            SELECT * FROM transactions WHERE id = page.id AND id >= {first} AND id < {end} OFFSET 0
+        ) t {_JOIN_SIDES}
+        ORDER BY t.id {"ASC" if oldest else "DESC"}"""
 
 
 def get_position(filters: TransactionFilters, transaction: Transaction) -> int | tuple[int, int]:
@@ -322,8 +376,10 @@ async def sum_newest(
     zone: ZoneInfo,
 ) -> TransactionSums:
     """Return totals over the newest matching transactions, at most `filters.limit`."""
+    id_range = _add_filters(scope, filters, caller, now=now, zone=zone)
     async with database.generic_plans() as reader:
-        found = await _fetch_page_ids(reader, scope, filters, caller, now=now, zone=zone)
+        limit = MAX_SORTED if filters.order == TransactionOrder.AMOUNT else filters.limit + 1
+        found = await _fetch_ids(reader, scope, id_range, limit, now)
         if not found:
             return TransactionSums(0, 0, 0, is_complete=True)
         row = await reader.fetchrow(_SUM_SQL, *add_range(found[: filters.limit]))
@@ -331,22 +387,39 @@ async def sum_newest(
     return TransactionSums(transactions, amount, fees, is_complete=len(found) <= filters.limit)
 
 
-async def _fetch_page_ids(
+async def _fetch_ids(
     reader: asyncpg.Connection,
+    scope: TransactionQuery,
+    id_range: IdRange,
+    limit: int,
+    now: datetime,
+) -> list[int]:
+    """Return the IDs of the newest matching transactions."""
+    sql = scope.build_ids_query()
+    rows = await fetch_newest(
+        lambda part, limit: reader.fetch(sql, *scope.conditions.values, *part, limit),
+        limit,
+        newest=first_id_at(now),
+        first=id_range.first,
+        end=id_range.end,
+    )
+    return [row["id"] for row in rows]
+
+
+def _add_filters(
     scope: TransactionQuery,
     filters: TransactionFilters,
     caller: Principal,
     *,
     now: datetime,
     zone: ZoneInfo,
-) -> list[int]:
-    oldest = filters.order == TransactionOrder.OLDEST
-    by_amount = filters.order == TransactionOrder.AMOUNT
+) -> IdRange:
+    """Add the conditions for a list, and return the ID range that the filters select."""
     conditions = scope.conditions
     first_id, end_id = 0, MAX_ID
-    if oldest:
+    if filters.order == TransactionOrder.OLDEST:
         first_id = min(filters.after_id + 1, MAX_ID)
-    elif not by_amount:
+    elif filters.order != TransactionOrder.AMOUNT:
         end_id = filters.before_id
     conditions.where_word("t.type", filters.type)
     if filters.flow is not None:
@@ -363,15 +436,7 @@ async def _fetch_page_ids(
         conditions.add_unselective(f"t.created_at < {conditions.bind(end)}")
     if caller.kind != "admin":
         exclude_hidden_accounts(conditions, caller, now, "t.from_account", "t.to_account")
-    fetch = fetch_oldest if oldest else fetch_newest
-    found = await fetch(
-        lambda id_range, limit: scope.fetch_ids(reader, id_range, limit, oldest=oldest),
-        MAX_SORTED if by_amount else filters.limit + 1,
-        newest=first_id_at(now),
-        first=first_id,
-        end=end_id,
-    )
-    return await _sort_by_amount(reader, found, filters) if by_amount else found
+    return IdRange(first_id, end_id)
 
 
 def get_first_id(moment: datetime) -> int:
@@ -383,6 +448,9 @@ def _build_transaction(row: asyncpg.Record) -> Transaction:
     *values, context = row[:_OWN_COLUMN_COUNT]
     values.append(context or {})
     sides = row[_OWN_COLUMN_COUNT:]
-    for side in (sides[:_SIDE_COLUMN_COUNT], sides[_SIDE_COLUMN_COUNT:]):
+    for side in (
+        sides[:_SIDE_COLUMN_COUNT],
+        sides[_SIDE_COLUMN_COUNT : 2 * _SIDE_COLUMN_COUNT],
+    ):
         values.append(None if side[0] is None else TransactionSide(*side))
     return Transaction(*values)

@@ -166,11 +166,9 @@ class TransactionReader(NamedTuple):
         *,
         full: bool,
     ) -> Page[TransactionRecord]:
-        rows = await queries.list_page(
+        rows, hidden = await queries.list_page(
             self.database, query, filters, self.caller, now=self.now, zone=self.zone
         )
-        # A list for other callers omits hidden subscribers, in the snapshot that it is read from.
-        hidden = await self._find_hidden(rows) if self._is_admin else set[int]()
         return paginate(
             rows,
             filters,
