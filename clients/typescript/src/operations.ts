@@ -905,7 +905,7 @@ export class Operations extends Transport {
    * `search` is either a complete partner ID or a list of words. Each word must occur, ignoring
    * case, in the name, and at least one word must have 3 or more characters.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (finance_user, system_admin).
    */
   listPartners(query: { limit?: number; cursor?: string; order?: schemas.NameOrder; status?: schemas.PartnerStatus; search?: string; } = {}, options?: RequestOptions): List<schemas.PartnerPage, schemas.PartnerRecord> {
     return this.list("GET", `/api/v1/admin/partners`, { query }, options);
@@ -914,7 +914,7 @@ export class Operations extends Transport {
   /**
    * Get a partner.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (finance_user, system_admin).
    */
   getPartner(id: string, options?: RequestOptions): Promise<schemas.PartnerRecord> {
     return this.send("GET", `/api/v1/admin/partners/${encodeURIComponent(id)}`, {}, options);
@@ -1012,7 +1012,7 @@ export class Operations extends Transport {
   /**
    * Get the partner count and total balance for a list with the same filters.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (finance_user, system_admin).
    */
   getPartnerTotals(query: { status?: schemas.PartnerStatus; search?: string; } = {}, options?: RequestOptions): Promise<schemas.BalanceTotals> {
     return this.send("GET", `/api/v1/admin/partners/totals`, { query }, options);
@@ -1440,8 +1440,10 @@ export class Operations extends Transport {
    * Replace all fee rules.
    *
    * The body has the same format as the response. Each rule is a fee tier. A type's tiers are
-   * ordered by `up_to`, which is null in the last tier, and have the same `payer`. The rate of the
-   * first tier that covers the amount applies to the entire amount. Refunds, commission payouts and
+   * ordered by `up_to`, which is null in the last tier, and have the same `payer`. The first tier
+   * that covers the amount sets the fee for the entire amount: `fixed` plus `rate` percent of the
+   * amount, at least `minimum` and at most `maximum`. A receiver never pays more than the amount.
+   * Refunds, commission payouts and
    * deposits by the platform must not have a fee. For payments to a processor, `payer` must be
    * `receiver`.
    *

@@ -1093,7 +1093,13 @@ export type Factor = "totp" | "passkey";
 
 export type FeePayer = "sender" | "receiver";
 
-/** Fee tier: the rate for amounts above the previous tier, up to `up_to` (null: no limit). */
+/**
+ * Fee tier: the fee for amounts above the previous tier, up to `up_to` (null: no limit).
+ *
+ *     The fee is `fixed` plus `rate` percent of the amount, at least `minimum` and at most `maximum`.
+ *     A receiver never pays more than the amount. Absent parts do not apply, and the response omits
+ *     them.
+ */
 export interface FeeRule {
   type: TransactionType;
   /** Decimal amount in major units */
@@ -1101,6 +1107,12 @@ export interface FeeRule {
   /** Percent, 0 to 100 */
   rate: string;
   payer: FeePayer;
+  /** Decimal amount in major units */
+  fixed?: string;
+  /** Decimal amount in major units */
+  minimum?: string;
+  /** Decimal amount in major units */
+  maximum?: string;
 }
 
 export interface FeeRules {

@@ -29,6 +29,8 @@ _MAX_PROBLEMS = 20
 
 _DEFAULT_RULES: dict[Any, Rule] = {str: TEXT_RULE, int: INTEGER_RULE, dict: OBJECT_RULE}
 _UNCHECKED_TYPES = frozenset({bool, float})
+#: Types of absent fields. A response omits a field that is unset.
+_ABSENT_TYPES = frozenset({NoneType, msgspec.UnsetType})
 
 
 def get_rule_and_type(kind: Any) -> tuple[Rule | None, Any]:
@@ -43,7 +45,7 @@ def get_rule_and_type(kind: Any) -> tuple[Rule | None, Any]:
             kind, *notes = get_args(kind)
             rule = next((note for note in notes if isinstance(note, Rule)), rule)
         elif origin in (Union, UnionType):
-            choices = [choice for choice in get_args(kind) if choice is not NoneType]
+            choices = [choice for choice in get_args(kind) if choice not in _ABSENT_TYPES]
             if len(choices) != 1:
                 return rule, kind  # the rule, if any, handles every union member
             (kind,) = choices
@@ -112,7 +114,7 @@ def _compile_struct_check(kind: type[msgspec.Struct], currency: str) -> Check:
         problems: dict[str, str] = {}
         for name, encoded_name, check in plan:
             value = getattr(struct, name)
-            if value is None:
+            if value is None or value is msgspec.UNSET:
                 continue
             try:
                 normalized = check(value)

@@ -1,4 +1,4 @@
-"""Fee calculation: the first tier that covers an amount sets the rate for the whole amount."""
+"""Fee calculation: the first tier that covers an amount sets the fee for the whole amount."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -13,10 +13,22 @@ SENDER: Final = FeePayer.SENDER.value
 
 
 class FeeTier(msgspec.Struct, frozen=True, kw_only=True):
+    """Fee for amounts up to a bound, with amounts in minor units."""
+
     type: TransactionType
-    up_to: int | None  # minor units; None: no upper bound
+    up_to: int | None  # None: no upper bound
     rate: int  # thousandths of a percent
     payer: FeePayer
+    fixed: int = 0
+    minimum: int = 0
+    maximum: int | None = None
+
+    def calculate(self, amount: int) -> int:
+        """Return the fee. A receiver pays it out of the amount, so it is at most the amount."""
+        fee = max(self.minimum, self.fixed + money.apply_rate(amount, self.rate))
+        if self.maximum is not None and fee > self.maximum:
+            fee = self.maximum
+        return fee if self.payer == SENDER or fee <= amount else amount
 
 
 def calculate_fee(tiers: Iterable[FeeTier], amount: int) -> tuple[int, str]:
@@ -26,5 +38,5 @@ def calculate_fee(tiers: Iterable[FeeTier], amount: int) -> tuple[int, str]:
     """
     for tier in tiers:
         if tier.up_to is None or amount <= tier.up_to:
-            return money.apply_rate(amount, tier.rate), tier.payer
+            return tier.calculate(amount), tier.payer
     return 0, SENDER

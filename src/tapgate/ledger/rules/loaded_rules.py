@@ -96,7 +96,8 @@ async def load_rules(
 ) -> Rules:
     limits = await tx.fetch(SELECT_ACCOUNT_RULES)
     tiers = await tx.fetch(
-        "SELECT type, up_to, rate, payer FROM fee_rules ORDER BY type, up_to NULLS LAST"
+        """SELECT type, up_to, rate, payer, fixed, minimum, maximum
+           FROM fee_rules ORDER BY type, up_to NULLS LAST"""
     )
     commissions = await tx.fetch("SELECT type, tier, rate, minimum_amount FROM commission_rules")
     platform_accounts = await tx.fetch("SELECT kind, id FROM accounts WHERE owner_id IS NULL")

@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from builders.payments import PosDriver
 from cases import each
 from harness import Harness
 from tapgate.core.settings import Settings
@@ -76,6 +77,40 @@ async def put_rules_of_type(harness: Harness, kind: str, *rules: dict[str, Any])
     return await harness.put(
         f"{URL}/{kind}", json={"data": rules}, auth=await harness.create_admin("A")
     )
+
+
+async def test_fee_has_a_fixed_part_a_minimum_and_a_maximum(harness: Harness) -> None:
+    rule = {**build_rule(rate="1"), "fixed": "0.50", "minimum": "2.00", "maximum": "10.00"}
+    assert (await put_rules(harness, rule)).json() == {"data": [rule]}
+    sender = await harness.create_subscriber(balance="5000")
+    for amount, fee in (("100", "2.00"), ("400", "4.50"), ("2000", "10.00")):
+        quote = await harness.post(
+            "/api/v1/wallet/quote",
+            json={"type": "transfer", "amount": amount, "sender_id": sender["id"]},
+            auth=await harness.create_admin(),
+        )
+        assert quote.json()["fee_amount"] == fee, quote.text
+    without_parts = {**build_rule(), "fixed": None, "minimum": "0", "maximum": None}
+    assert (await put_rules(harness, without_parts)).json() == {"data": [build_rule()]}
+
+
+async def test_receiver_pays_at_most_the_amount(harness: Harness) -> None:
+    rule = {**build_rule("pos_payment", rate="1", payer="receiver"), "fixed": "5.00"}
+    assert (await put_rules(harness, rule)).status_code == 200
+    pos = await PosDriver.create(harness)
+    for amount, fee in (("3", "3.00 SLE"), ("100", "6.00 SLE")):
+        paid = (await pos.pay(amount)).json()
+        assert paid["fee_amount"] == fee
+        refunded = (await pos.refund(paid["transaction_id"])).json()
+        assert refunded["fee_refunded"] == fee
+    async with harness.database.connection() as connection:
+        assert (await verify(connection)).is_valid
+
+
+async def test_fee_maximum_must_not_be_less_than_the_minimum(harness: Harness) -> None:
+    response = await put_rules(harness, {**build_rule(), "minimum": "2", "maximum": "1.99"})
+    assert response.status_code == 422
+    assert list(response.json()["details"]["fields"]) == ["data[0].maximum"]
 
 
 async def test_put_by_type_replaces_only_the_rules_of_that_type(harness: Harness) -> None:

@@ -25,17 +25,28 @@ class FeeRulesOperations(OperationGroup[M]):
         """Replace all fee rules.
 
         The body has the same format as the response. Each rule is a fee tier. A type's tiers are
-        ordered by `up_to`, which is null in the last tier, and have the same `payer`. The rate of
-        the first tier that covers the amount applies to the entire amount. Refunds, commission
-        payouts and deposits by the platform must not have a fee. For payments to a processor,
-        `payer` must be `receiver`.
+        ordered by `up_to`, which is null in the last tier, and have the same `payer`. The first
+        tier that covers the amount sets the fee for the entire amount: `fixed` plus `rate` percent
+        of the amount, at least `minimum` and at most `maximum`. A receiver never pays more than the
+        amount. Refunds, commission payouts and deposits by the platform must not have a fee. For
+        payments to a processor, `payer` must be `receiver`.
 
         Access: an admin (system_admin). An admin with a second factor must have verified it
         recently.
 
         Example:
             client.fee_rules.replace(
-                [FeeRule(type="transfer_p2p", up_to="500.00", rate="1.5", payer="sender")],
+                [
+                    FeeRule(
+                        type="transfer_p2p",
+                        up_to="500.00",
+                        rate="1.5",
+                        payer="sender",
+                        fixed="500.00",
+                        minimum="500.00",
+                        maximum="500.00",
+                    ),
+                ],
             )
         """
 
@@ -52,6 +63,16 @@ class FeeRulesOperations(OperationGroup[M]):
         Example:
             client.fee_rules.replace_of_type(
                 "type",
-                [FeeRule(type="transfer_p2p", up_to="500.00", rate="1.5", payer="sender")],
+                [
+                    FeeRule(
+                        type="transfer_p2p",
+                        up_to="500.00",
+                        rate="1.5",
+                        payer="sender",
+                        fixed="500.00",
+                        minimum="500.00",
+                        maximum="500.00",
+                    ),
+                ],
             )
         """

@@ -52,7 +52,7 @@ class PartnersOperations(OperationGroup[M]):
         `search` is either a complete partner ID or a list of words. Each word must occur, ignoring
         case, in the name, and at least one word must have 3 or more characters.
 
-        Access: an admin (system_admin).
+        Access: an admin (finance_user, system_admin).
 
         Args:
             limit: Maximum number of items.
@@ -69,7 +69,7 @@ class PartnersOperations(OperationGroup[M]):
     def get(self, id: str) -> PartnerRecord:
         """Get a partner.
 
-        Access: an admin (system_admin).
+        Access: an admin (finance_user, system_admin).
 
         Example:
             client.partners.get("ptn_0800000000000")
@@ -220,7 +220,7 @@ class PartnersOperations(OperationGroup[M]):
     def get_totals(self, *, status: str | None = None, search: str | None = None) -> BalanceTotals:
         """Get the partner count and total balance for a list with the same filters.
 
-        Access: an admin (system_admin).
+        Access: an admin (finance_user, system_admin).
 
         Args:
             status: Only records with this status: `active` or `suspended`.

@@ -55,12 +55,20 @@ Rate = Annotated[str, RateRule()]
 
 
 class FeeRule(msgspec.Struct, kw_only=True):
-    """Fee tier: the rate for amounts above the previous tier, up to `up_to` (null: no limit)."""
+    """Fee tier: the fee for amounts above the previous tier, up to `up_to` (null: no limit).
+
+    The fee is `fixed` plus `rate` percent of the amount, at least `minimum` and at most `maximum`.
+    A receiver never pays more than the amount. Absent parts do not apply, and the response omits
+    them.
+    """
 
     type: TransactionType
     up_to: Amount | None = None
     rate: Rate
     payer: FeePayer
+    fixed: AmountOrZero | msgspec.UnsetType = msgspec.UNSET
+    minimum: AmountOrZero | msgspec.UnsetType = msgspec.UNSET
+    maximum: AmountOrZero | msgspec.UnsetType = msgspec.UNSET
 
 
 class FeeRules(msgspec.Struct, kw_only=True):

@@ -6,6 +6,8 @@ percent.
 
 from typing import Final
 
+import msgspec
+
 from tapgate.ledger import chart
 from tapgate.ledger.rules.commission import CommissionRate
 from tapgate.ledger.rules.fees import FeeTier
@@ -37,10 +39,21 @@ def to_fee_rules(tiers: list[FeeTier], currency: str) -> FeeRules:
                 up_to=None if tier.up_to is None else money.format_decimal(tier.up_to, currency),
                 rate=format_rate(tier.rate),
                 payer=tier.payer,
+                fixed=_format_part(tier.fixed or None, currency),
+                minimum=_format_part(tier.minimum or None, currency),
+                maximum=_format_part(tier.maximum, currency),
             )
             for tier in tiers
         ]
     )
+
+
+def _format_part(amount: int | None, currency: str) -> str | msgspec.UnsetType:
+    return msgspec.UNSET if amount is None else money.format_decimal(amount, currency)
+
+
+def _parse_part(text: str | msgspec.UnsetType, currency: str) -> int | None:
+    return money.parse(text, currency, allow_zero=True) if isinstance(text, str) else None
 
 
 def to_commission_rules(rates: list[CommissionRate], currency: str) -> CommissionRules:
@@ -65,10 +78,17 @@ def parse_fee_rules(rules: FeeRules, currency: str) -> list[FeeTier]:
             up_to=None if rule.up_to is None else money.parse(rule.up_to, currency),
             rate=parse_rate(rule.rate),
             payer=rule.payer,
+            fixed=_parse_part(rule.fixed, currency) or 0,
+            minimum=_parse_part(rule.minimum, currency) or 0,
+            maximum=_parse_part(rule.maximum, currency),
         )
         for rule in rules.data
     ]
-    problems: dict[str, str] = {}
+    problems: dict[str, str] = {
+        f"data[{index}].maximum": "must not be less than the minimum"
+        for index, tier in enumerate(tiers)
+        if tier.maximum is not None and tier.maximum < tier.minimum
+    }
     for kind in dict.fromkeys(tier.type for tier in tiers):
         indexed_tiers = [(index, tier) for index, tier in enumerate(tiers) if tier.type == kind]
         problems |= _validate_tiers(kind, indexed_tiers)

@@ -30,9 +30,10 @@ class RuleTable(NamedTuple, Generic[RowT]):
 
     async def replace_rows(self, tx: Transaction, rows: list[RowT]) -> None:
         columns = self.row_type.__struct_fields__
+        values = ", ".join(f"${number}" for number, _ in enumerate(columns, start=1))
         await tx.execute(f"DELETE FROM {self.name}")
         await tx.executemany(
-            f"INSERT INTO {self.name} ({', '.join(columns)}) VALUES ($1, $2, $3, $4)",
+            f"INSERT INTO {self.name} ({', '.join(columns)}) VALUES ({values})",
             [tuple(getattr(row, column) for column in columns) for row in rows],
         )
 

@@ -59,8 +59,10 @@ async def replace_fee_rules(request: GuardedRequest, tx: Transaction, body: FeeR
     """Replace all fee rules.
 
     The body has the same format as the response. Each rule is a fee tier. A type's tiers are
-    ordered by `up_to`, which is null in the last tier, and have the same `payer`. The rate of the
-    first tier that covers the amount applies to the entire amount. Refunds, commission payouts and
+    ordered by `up_to`, which is null in the last tier, and have the same `payer`. The first tier
+    that covers the amount sets the fee for the entire amount: `fixed` plus `rate` percent of the
+    amount, at least `minimum` and at most `maximum`. A receiver never pays more than the amount.
+    Refunds, commission payouts and
     deposits by the platform must not have a fee. For payments to a processor, `payer` must be
     `receiver`.
     """
