@@ -110,7 +110,8 @@ POST /approvals/{id}/approve, /approvals/{id}/reject, /approvals/{id}/cancel -> 
 POST, GET /admin/api-keys -> A
 PUT, DELETE /admin/api-keys/{id} -> A
 POST /admin/api-keys/{id}/rotate -> A
-POST, GET /admin/partners -> A
+POST /admin/partners -> A
+GET /admin/partners -> A F
 PUT /admin/partners/{id} -> A
 POST /admin/partners/{id}/fund -> A F
 POST /admin/partners/{id}/suspend, /admin/partners/{id}/activate -> A
@@ -153,7 +154,7 @@ ADDED_ACCESS = {
     # The messenger finds the agent with a phone number, and agents near a place.
     "GET /api/v1/agents": "payments:read · all · svc",
     "GET /docs/{file}": "public",  # assets of the /docs page
-    "GET /api/v1/admin/partners/{id}": "A",  # as for other records
+    "GET /api/v1/admin/partners/{id}": "A F",  # as for other records
     "GET /api/v1/admin/api-keys/{id}": "A",
     "GET /api/v1/admin/users/{id}/offboarding": "A",
     "POST /api/v1/admin/users/{id}/reset-password": "A",  # returns an invitation link
@@ -188,7 +189,7 @@ ADDED_ACCESS = {
     "GET /api/v1/agents/liquidity": "all",
     "GET /api/v1/agents/totals": "all",
     "GET /api/v1/processors/totals": "all",
-    "GET /api/v1/admin/partners/totals": "A",
+    "GET /api/v1/admin/partners/totals": "A F",
     "GET /api/v1/kyc-reviews": "A C",  # the queue, with its assignees
     # Set `assignee` to the caller, or remove it.
     "POST /api/v1/support/requests/{id}/assign": "A S",

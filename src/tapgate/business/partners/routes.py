@@ -49,6 +49,8 @@ from tapgate_client.schemas.partners import (
 endpoints = Endpoints(
     "Partners", "/api/v1/admin/partners", access=Access(roles="A"), objects=ObjectAccess.ANY
 )
+#: Finance reconciles and funds partners, but does not change them.
+_READ_ACCESS = Access(roles="AF")
 
 
 async def _describe_creation(request: GuardedRequest, body: NewPartner) -> Proposal | None:
@@ -127,7 +129,7 @@ async def create_partner(
     )
 
 
-@endpoints.get("", heavy="search")
+@endpoints.get("", access=_READ_ACCESS, heavy="search")
 async def list_partners(request: RequestContext, query: PartnerFilters) -> Page[PartnerRecord]:
     """List partners, newest first, or by name with `order=name`.
 
@@ -138,7 +140,7 @@ async def list_partners(request: RequestContext, query: PartnerFilters) -> Page[
     return paginate(rows, query, to_record)
 
 
-@endpoints.get("/{id}")
+@endpoints.get("/{id}", access=_READ_ACCESS)
 async def get_partner(request: RequestContext, id: PartnerId) -> PartnerRecord:
     """Get a partner."""
     return to_record(await queries.get(request.services.database, id))

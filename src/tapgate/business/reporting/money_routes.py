@@ -40,7 +40,7 @@ processor_endpoints = Endpoints(
     "Processors", "/api/v1/processors", access=_ANY_ADMIN, objects=ObjectAccess.ANY
 )
 partner_endpoints = Endpoints(
-    "Partners", "/api/v1/admin/partners", access=Access(roles="A"), objects=ObjectAccess.ANY
+    "Partners", "/api/v1/admin/partners", access=Access(roles="AF"), objects=ObjectAccess.ANY
 )
 agent_endpoints = Endpoints("Agents", "/api/v1/agents", access=_ANY_ADMIN, objects=ObjectAccess.ANY)
 

@@ -83,6 +83,7 @@ FEE_FORM: Final = TableForm(
 _EMPTY_ROWS: Final = 2  # for additional fee tiers
 _MAX_FEE_TIERS: Final = 100  # more tiers would exceed the maximum number of form fields
 _LAST_FEE_TIER: Final = "last"
+_TIER_FIELDS: Final = ("up_to", "rate", "fixed", "minimum", "maximum")
 
 
 @pages.get("/console/limits")
@@ -140,20 +141,23 @@ def _parse_tiers(form: FormData, transaction_type: str) -> dict[str, dict[str, A
     A missing value is sent as an empty string, which the API rejects with an error that names the
     field.
     """
-    rows = [
-        (clean_amount(form.get(f"up_to_{row}")) or "", form.get(f"rate_{row}") or "")
-        for row in range(_MAX_FEE_TIERS)
-    ]
     tier = {"type": transaction_type, "payer": form.get("payer") or ""}
-    bounded = [{**tier, "up_to": up_to, "rate": rate} for up_to, rate in rows if up_to or rate]
-    last = {**tier, "up_to": None, "rate": form.get(f"rate_{_LAST_FEE_TIER}") or ""}
+    rows = [_parse_tier(form, str(row)) for row in range(_MAX_FEE_TIERS)]
+    bounded = [{"up_to": "", "rate": "", **tier, **row} for row in rows if row]
+    last = {"rate": "", **tier, **_parse_tier(form, _LAST_FEE_TIER), "up_to": None}
     return {str(row): values for row, values in enumerate(bounded)} | {_LAST_FEE_TIER: last}
+
+
+def _parse_tier(form: FormData, row: str) -> dict[str, str]:
+    """Return the values of a tier that are not empty."""
+    values = {name: clean_amount(form.get(f"{name}_{row}")) for name in _TIER_FIELDS}
+    return {name: value for name, value in values.items() if value}
 
 
 def _build_context(
     request: PageRequest, transaction_type: str, tiers: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return what the template shows: tiers with an upper bound, and the rate above them."""
+    """Return what the template shows: tiers with an upper bound, and the fee above them."""
     label = request.translator.translate_label(humanize(transaction_type))
     # A payment refund returns the fee to the receiver.
     is_payment = transaction_type in chart.PAYMENT_TYPES
@@ -162,11 +166,10 @@ def _build_context(
             FEE_FORM.action.translate(request.translator),
             title=request.translate("Fee: {type}", type=label),
         ),
-        "steps": [
-            *((tier["up_to"], tier["rate"]) for tier in tiers[:-1]),
-            *[(None, None)] * _EMPTY_ROWS,
-        ],
-        "last_rate": tiers[-1]["rate"],
+        "steps": {
+            **{str(row): tier for row, tier in enumerate([*tiers[:-1], *[{}] * _EMPTY_ROWS])},
+            _LAST_FEE_TIER: tiers[-1],
+        },
         "payers": ("receiver",) if is_payment else ("sender", "receiver"),
         "payer": tiers[0]["payer"],
     }
