@@ -148,8 +148,9 @@ KEPT: Final = {
     "Kept forever, because they are financial or legal records; `tapgate archive` moves whole"
     " months of transactions and entries to files": (
         "accounts", "agents", "alerts", "approval_decisions", "approvals", "audit_entries", "cards",
-        "entries", "kyc_documents", "partners", "processors", "released_transactions", "replays",
-        "subscribers", "terminals", "transactions",
+        "closed_day_chunks", "closed_days", "entries", "kyc_documents", "ledger_keys", "partners",
+        "processors", "released_transactions", "replays", "subscribers", "terminals",
+        "transactions",
     ),
     "Kept forever, because they show who had access": (
         "admin_former_identities", "admin_identities", "admin_link_views", "admins", "api_keys",
@@ -169,7 +170,7 @@ KEPT: Final = {
         "commission_rules", "compliance_rules", "fee_rules", "gl_codes", "proof_rules",
     ),
     "A few rows per installation": (
-        "audit_checkpoint", "audit_head", "figures_folded", "installation", "nodes",
+        "audit_checkpoint", "audit_head", "figures_folded", "installation", "nodes", "open_days",
         "provider_warnings", "schema_migrations", "secret_keys", "verified_sums_seal",
     ),
     "Deleted when processed": ("audit_budgets", "audit_repeats", "notices"),

@@ -9,6 +9,7 @@ all the owner's accounts, because the PIN and its failure count belong to the ow
 """
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -26,6 +27,7 @@ from tapgate.ledger.decisions.state import (
 )
 from tapgate.ledger.engine import compliance_windows
 from tapgate.ledger.engine.batch_keys import BatchKeys
+from tapgate.ledger.engine.open_days import COUNT_SHARED_LOCK, OPEN_DAY_QUERY, apply_open_day
 from tapgate.ledger.idempotency.idempotency_keys import build_key_query, build_reference_query
 from tapgate.ledger.pins import pin_failures
 from tapgate.ledger.pins.lockout import PinState
@@ -56,9 +58,10 @@ _SELECT_CREDITED_MERCHANTS = (
 
 _FIND_ACCOUNTS = f"({_SELECT_LOCKABLE}) UNION ALL {_SELECT_CREDITED_MERCHANTS}"
 # If two processes receive the same request concurrently, the second waits here for the first.
-_LOCK_NAMES = """0 <= (
+# The shared lock keeps the current day open until the batch commits.
+_LOCK_NAMES = f"""0 <= {COUNT_SHARED_LOCK} + (
         SELECT count(pg_advisory_xact_lock(number))
-        FROM (SELECT hashtextextended(name, 0) AS number FROM unnest({names}::text[]) AS name
+        FROM (SELECT hashtextextended(name, 0) AS number FROM unnest({{names}}::text[]) AS name
               ORDER BY number))"""
 _LOCK_ACCOUNTS = f"""
     WITH named AS (
@@ -150,10 +153,11 @@ async def _load_state(
     if account_rows is not None:
         _set_accounts(state, account_rows)
     await _load_transactions(tx, state, keys)
-    await _load_rows(tx, state, keys, commands, reads_accounts=account_rows is None)
+    open_since = await _load_rows(tx, state, keys, commands, reads_accounts=account_rows is None)
     if account_rows is None:  # a batch is not older than those whose locks it waited for
         state.now = clock()
         state.today = get_platform_day(state.now, timezone)
+    apply_open_day(state, open_since, timezone)
     await _load_cash_movements(tx, state, commands)
     return state
 
@@ -176,8 +180,8 @@ async def _load_rows(
     commands: Sequence[LedgerCommand],
     *,
     reads_accounts: bool,
-) -> None:
-    """Load everything that most batches need in one statement.
+) -> datetime | None:
+    """Load everything that most batches need in one statement; return when the open day starts.
 
     PostgreSQL takes a statement's snapshot when the statement starts, which is after all locks
     were granted. The statement therefore sees everything that was committed under these locks, and
@@ -185,6 +189,7 @@ async def _load_rows(
     be merged with the statement that locks, whose snapshot is older than its locks.
     """
     (
+        open_days,
         accounts,
         by_key,
         by_reference,
@@ -197,6 +202,7 @@ async def _load_rows(
     ) = await fetch_together(
         tx,
         [
+            OPEN_DAY_QUERY,
             Query(_SELECT_LOCKED, (list(keys.merchant_ids),)) if reads_accounts else None,
             build_key_query(keys.request_keys | keys.lookup_keys),
             build_reference_query(keys.partner_references),
@@ -221,6 +227,7 @@ async def _load_rows(
     for rows in window_totals:
         for rule_id, account_id, count, total in rows:
             state.window_totals[rule_id, account_id] = (count, total)
+    return open_days[0][0] if open_days else None
 
 
 def _build_platform_account(account_id: int, kind: str) -> Account:
