@@ -6,7 +6,7 @@ A caller is passed to the client as `auth`:
 
 import itertools
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from datetime import timedelta
 from typing import Any, Final
 
@@ -52,15 +52,16 @@ class BearerAuth(httpx2.Auth):
 class ServiceAuth(httpx2.Auth):
     """Signs each request as an internal service."""
 
-    def __init__(self, name: str, secret: str) -> None:
+    def __init__(self, name: str, secret: str, now: Callable[[], float] = time.time) -> None:
         self.id = name
         self.secret = secret.encode()
+        self._now = now
 
     def auth_flow(
         self, request: httpx2.Request
     ) -> Generator[httpx2.Request, httpx2.Response, None]:
         path, _, query = request.url.raw_path.partition(b"?")
-        timestamp = str(int(time.time()))
+        timestamp = str(int(self._now()))
         request.headers["X-Service-Name"] = self.id
         request.headers["X-Service-Timestamp"] = timestamp
         request.headers["X-Service-Signature"] = signing.sign_service(

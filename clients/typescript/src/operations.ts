@@ -2441,16 +2441,15 @@ export class Operations extends Transport {
    *
    * Requests with an API key or with a processor's, terminal's or partner's signing key, newest
    * first. `result` is `failed` for statuses of 400 and above. `endpoint` is a path template, such
-   * as `/api/v1/cards/{serial}`. `request_id` is the `X-Request-ID` of a response, and
-   * `idempotency_key` the key of a request that moves money, in its body or header. `from` and `to`
-   * are inclusive, and dates are in the platform's time zone.
+   * as `/api/v1/cards/{serial}`. `from` and `to` are inclusive, and dates are in the platform's time
+   * zone.
    *
    * Requests are listed about a second after their response, for `TAPGATE_REQUEST_LOG_DAYS` days.
    * Requests without a valid credential are not logged, and under high load some requests are not.
    *
    * Access: an admin (system_admin).
    */
-  listRequestLogs(query: { limit?: number; cursor?: string; api_key_id?: string; method?: schemas.LoggedMethod; endpoint?: string; status?: number; result?: schemas.RequestResult; error_code?: string; request_id?: string; idempotency_key?: string; transaction_id?: string; from?: string; to?: string; } = {}, options?: RequestOptions): List<schemas.LoggedRequestPage, schemas.LoggedRequest> {
+  listRequestLogs(query: { limit?: number; cursor?: string; api_key_id?: string; method?: schemas.LoggedMethod; endpoint?: string; status?: number; result?: schemas.RequestResult; error_code?: string; request_id?: string; from?: string; to?: string; } = {}, options?: RequestOptions): List<schemas.LoggedRequestPage, schemas.LoggedRequest> {
     return this.list("GET", `/api/v1/admin/request-logs`, { query }, options);
   }
 
@@ -2712,31 +2711,15 @@ export class Operations extends Transport {
    * Get the number of items in each work queue that the caller's role may read.
    *
    * Each queue is counted up to 100. The counts may be a few seconds old; with `fresh=true` they are
-   * current, except the count of `low_float`. `approvals` are requests that the caller may approve.
-   * `alerts` are open alerts without a held payment, and `held_payments` those with one.
-   * `failing_webhooks` are endpoints that are disabled or whose last attempt failed. `low_float` are
-   * active agents whose float is below `TAPGATE_FLOAT_LOW`. Restricted subscribers are not counted
-   * in `kyc_reviews`.
+   * current, except the count of `low_float`. `alerts` are open alerts without a held payment, and
+   * `held_payments` those with one. `failing_webhooks` are endpoints that are disabled or whose
+   * last attempt failed. `low_float` are active agents whose float is below `TAPGATE_FLOAT_LOW`.
+   * Restricted subscribers are not counted in `kyc_reviews`.
    *
    * Access: an admin with any role.
    */
   getWorkQueues(query: { fresh?: boolean; } = {}, options?: RequestOptions): Promise<schemas.WorkQueues> {
     return this.send("GET", `/api/v1/work-queues`, { query }, options);
-  }
-
-  /**
-   * List what waits in all work queues, the most urgent first and then the oldest.
-   *
-   * Contains the queues of `GET /api/v1/work-queues`, without items that are assigned to another
-   * admin. `subject` is the person or thing that an item is about, null for a restricted subscriber;
-   * `detail` is an alert's type or an approval's summary. `id` is the ID of the approval, alert,
-   * support request, subscriber, agent or webhook endpoint. `low_float` has no `since`. `has_more`
-   * says that more than `limit` items wait; each queue counts up to 100.
-   *
-   * Access: an admin with any role.
-   */
-  listWorkItems(query: { limit?: number; fresh?: boolean; } = {}, options?: RequestOptions): Promise<schemas.WorkItems> {
-    return this.send("GET", `/api/v1/work-items`, { query }, options);
   }
 
   /**
@@ -2814,9 +2797,7 @@ export class Operations extends Transport {
    *
    * - an ID, or a card's serial or UID in any notation
    * - a phone number, complete or its beginning, international or local to `TAPGATE_COUNTRY`
-   * - a transaction's approval code, idempotency key (`request_id`), or a processor's or partner's
-   *   reference
-   * - the `X-Request-ID` or the idempotency key of a logged API request
+   * - a transaction's approval code, `request_id`, or a processor's or partner's reference
    * - the beginning of a subscriber's first or last name, or parts of the name of a subscriber,
    *   processor, agent, partner or admin
    *
@@ -2932,6 +2913,69 @@ export class Operations extends Transport {
    */
   exportLedgerJournal(query: { limit?: number; cursor?: string; day?: string; from?: string; to?: string; format?: schemas.JournalFormat; } = {}, options?: RequestOptions): Promise<schemas.JournalRowPage | Uint8Array<ArrayBuffer>> {
     return this.send("GET", `/api/v1/ledger/journal`, { query }, options);
+  }
+
+  /**
+   * Close a day.
+   *
+   * The day is a date of the platform's calendar that is over. Every earlier open day that has
+   * entries is closed first. A day without entries closes with zero transactions and the previous
+   * root. The same day again returns the same record.
+   *
+   * The record has a hash tree root over all transactions that were posted on the day, and an
+   * Ed25519 signature. A closed day never changes. An entry is always posted on the current day,
+   * even if its transaction was requested earlier and held for a review.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  closeLedgerDay(date: string, options?: RequestOptions): Promise<schemas.ClosedDay> {
+    return this.send("POST", `/api/v1/ledger/days/${encodeURIComponent(date)}/close`, {}, options);
+  }
+
+  /**
+   * List closed days, newest first.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  listLedgerDays(query: { limit?: number; cursor?: string; from?: string; to?: string; } = {}, options?: RequestOptions): List<schemas.ClosedDayPage, schemas.ClosedDay> {
+    return this.list("GET", `/api/v1/ledger/days`, { query }, options);
+  }
+
+  /**
+   * Get a closed day.
+   *
+   * While the day is open, the response is 404 `DAY_NOT_FOUND`.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  getLedgerDay(date: string, options?: RequestOptions): Promise<schemas.ClosedDay> {
+    return this.send("GET", `/api/v1/ledger/days/${encodeURIComponent(date)}`, {}, options);
+  }
+
+  /**
+   * Get the inclusion proof for a transaction.
+   *
+   * The proof shows that the transaction is part of a closed day: `leaf` is the hashed object,
+   * `path` leads from its hash to the day's `merkle_root`, and a key of
+   * `GET /.well-known/tapgate-keys` has signed the day. `tapgate verify-receipt` checks a stored
+   * proof without network or database. Before the day is closed, and for a transaction that moved
+   * no money, the response is 409 `DAY_NOT_CLOSED`.
+   *
+   * Access: an API key with the scope `payments:read`; an admin with any role; an internal service's signature.
+   */
+  getTransactionProof(id: string, options?: RequestOptions): Promise<schemas.InclusionProof> {
+    return this.send("GET", `/api/v1/transactions/${encodeURIComponent(id)}/proof`, {}, options);
+  }
+
+  /**
+   * List the public keys that sign closed days.
+   *
+   * Retired keys stay in the list, because they verify the days that they signed.
+   *
+   * Public.
+   */
+  listLedgerKeys(options?: RequestOptions): Promise<schemas.LedgerKeys> {
+    return this.send("GET", `/.well-known/tapgate-keys`, { isPublic: true }, options);
   }
 
   /**

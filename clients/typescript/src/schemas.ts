@@ -848,6 +848,38 @@ export interface ChildCardUpdate {
   child_relationship?: string | null;
 }
 
+/**
+ * Closed day. `entries` counts ledger entries, each of which has a debit and a credit.
+ *
+ *     `totals_hash` is the SHA-256 of the canonical JSON of `totals`. The signature is Ed25519 over
+ *     the canonical JSON of the record without `signature` and `totals`.
+ */
+export interface ClosedDay {
+  date: string;
+  transactions: number;
+  entries: number;
+  totals?: DayTotal[];
+  totals_hash: string;
+  merkle_root: string | null;
+  previous_root: string | null;
+  signature: string;
+  key_id: string;
+  closed_at: string;
+}
+
+/**
+ * One page of a list.
+ *
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
+ *     otherwise.
+ */
+export interface ClosedDayPage {
+  data: ClosedDay[];
+  has_more: boolean;
+  next_cursor: string | null;
+  masked?: boolean;
+}
+
 /** Request to pay out the agent's entire commission balance. */
 export interface CommissionPayout {
   request_id?: string | null;
@@ -907,6 +939,20 @@ export interface CredentialDescriptor {
 export interface CredentialParameters {
   alg: number;
   type: PublicKeyCredentialType;
+}
+
+export interface DayClosedEvent {
+  type: "day.closed";
+  /** When the event occurred */
+  timestamp: string;
+  data: ClosedDay;
+}
+
+/** Sum of the debits and credits of one account kind on a day. */
+export interface DayTotal {
+  kind: AccountKind;
+  debit: string;
+  credit: string;
 }
 
 export interface DeclineCount {
@@ -1087,7 +1133,7 @@ export interface ErrorBody {
   details?: Record<string, unknown>;
 }
 
-export type ErrorCode = "INVALID_REQUEST" | "INVALID_PIN" | "SAME_PIN" | "INVALID_OTP" | "PERMANENT_BLOCK" | "MAX_CHILD_CARDS" | "MISSING_PARENT" | "UNAUTHORIZED" | "INSUFFICIENT_FUNDS" | "INSUFFICIENT_FLOAT" | "FORBIDDEN" | "ACCOUNT_LOCKED" | "OTP_REQUIRED" | "PIN_REQUIRED" | "SUBSCRIBER_BLOCKED" | "CARD_NOT_ACTIVE" | "CARD_PROOF_REQUIRED" | "CARD_NOT_GENUINE" | "AGENT_NOT_ACTIVE" | "PROCESSOR_SUSPENDED" | "PARTNER_SUSPENDED" | "TERMINAL_BLOCKED" | "COMPLIANCE_REJECTED" | "TRANSACTION_LIMIT_EXCEEDED" | "CARD_LIMIT_EXCEEDED" | "DAILY_LIMIT_EXCEEDED" | "MONTHLY_LIMIT_EXCEEDED" | "MAX_BALANCE_EXCEEDED" | "SUBSCRIBER_NOT_FOUND" | "CARD_NOT_FOUND" | "KEYSET_NOT_FOUND" | "AGENT_NOT_FOUND" | "PROCESSOR_NOT_FOUND" | "TERMINAL_NOT_FOUND" | "PARTNER_NOT_FOUND" | "ACCOUNT_NOT_FOUND" | "TRANSACTION_NOT_FOUND" | "ALERT_NOT_FOUND" | "RULE_NOT_FOUND" | "REQUEST_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "DUPLICATE_PHONE" | "DUPLICATE_ID_NUMBER" | "DUPLICATE_EMAIL" | "DUPLICATE_REQUEST" | "DUPLICATE_REFERENCE" | "CARD_ALREADY_LINKED" | "CARD_NOT_LINKED" | "CARD_PROOF_USED" | "KEYSET_RETIRED" | "ALREADY_BLOCKED" | "NOT_BLOCKED" | "NOT_CLOSABLE" | "ALREADY_REFUNDED" | "NOT_REFUNDABLE" | "ALREADY_RESOLVED" | "APPROVAL_NOT_PENDING" | "ALREADY_SUSPENDED" | "NOT_SUSPENDED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_ENCODING" | "VALIDATION_FAILED" | "CURRENCY_NOT_SUPPORTED" | "SELF_TRANSFER" | "REFUND_EXCEEDS_REMAINING" | "KYC_REQUIREMENTS_NOT_MET" | "RATE_LIMITED" | "INTERNAL_ERROR" | "SERVICE_UNAVAILABLE";
+export type ErrorCode = "INVALID_REQUEST" | "INVALID_PIN" | "SAME_PIN" | "INVALID_OTP" | "PERMANENT_BLOCK" | "MAX_CHILD_CARDS" | "MISSING_PARENT" | "UNAUTHORIZED" | "INSUFFICIENT_FUNDS" | "INSUFFICIENT_FLOAT" | "FORBIDDEN" | "ACCOUNT_LOCKED" | "OTP_REQUIRED" | "PIN_REQUIRED" | "SUBSCRIBER_BLOCKED" | "CARD_NOT_ACTIVE" | "CARD_PROOF_REQUIRED" | "CARD_NOT_GENUINE" | "AGENT_NOT_ACTIVE" | "PROCESSOR_SUSPENDED" | "PARTNER_SUSPENDED" | "TERMINAL_BLOCKED" | "COMPLIANCE_REJECTED" | "TRANSACTION_LIMIT_EXCEEDED" | "CARD_LIMIT_EXCEEDED" | "DAILY_LIMIT_EXCEEDED" | "MONTHLY_LIMIT_EXCEEDED" | "MAX_BALANCE_EXCEEDED" | "SUBSCRIBER_NOT_FOUND" | "CARD_NOT_FOUND" | "KEYSET_NOT_FOUND" | "AGENT_NOT_FOUND" | "PROCESSOR_NOT_FOUND" | "TERMINAL_NOT_FOUND" | "PARTNER_NOT_FOUND" | "ACCOUNT_NOT_FOUND" | "TRANSACTION_NOT_FOUND" | "ALERT_NOT_FOUND" | "RULE_NOT_FOUND" | "REQUEST_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "DAY_NOT_FOUND" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "DUPLICATE_PHONE" | "DUPLICATE_ID_NUMBER" | "DUPLICATE_EMAIL" | "DUPLICATE_REQUEST" | "DUPLICATE_REFERENCE" | "CARD_ALREADY_LINKED" | "CARD_NOT_LINKED" | "CARD_PROOF_USED" | "KEYSET_RETIRED" | "ALREADY_BLOCKED" | "NOT_BLOCKED" | "NOT_CLOSABLE" | "ALREADY_REFUNDED" | "NOT_REFUNDABLE" | "ALREADY_RESOLVED" | "APPROVAL_NOT_PENDING" | "ALREADY_SUSPENDED" | "NOT_SUSPENDED" | "DAY_NOT_CLOSED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_ENCODING" | "VALIDATION_FAILED" | "CURRENCY_NOT_SUPPORTED" | "SELF_TRANSFER" | "REFUND_EXCEEDS_REMAINING" | "KYC_REQUIREMENTS_NOT_MET" | "RATE_LIMITED" | "INTERNAL_ERROR" | "SERVICE_UNAVAILABLE";
 
 export type Factor = "totp" | "passkey";
 
@@ -1229,6 +1275,14 @@ export interface InAppPaymentRequest {
   transaction_ref?: string | null;
   /** At most 4 KiB. Integers up to 2^53, other numbers up to 1e15. */
   metadata?: Record<string, unknown> | null;
+}
+
+/** Proof that a transaction is part of a closed day. */
+export interface InclusionProof {
+  transaction_id: string;
+  leaf: Leaf;
+  path: PathStep[];
+  day: ClosedDay;
 }
 
 export interface Investigation {
@@ -1387,6 +1441,21 @@ export interface LatencyStats {
   p99_ms: number | null;
 }
 
+/** Transaction as it is hashed: its entries in order of position, debit before credit. */
+export interface Leaf {
+  id: string;
+  entries: LeafEntry[];
+}
+
+/** Debit or credit of one ledger entry, as it is hashed. */
+export interface LeafEntry {
+  id: string;
+  account_id: string;
+  direction: Direction;
+  amount: string;
+  currency: string;
+}
+
 export interface LedgerAccounts {
   data: KindBalance[];
 }
@@ -1404,6 +1473,18 @@ export interface LedgerEntry {
   debit: EntrySide;
   credit: EntrySide;
   amount: string;
+}
+
+/** Public Ed25519 key that signs closed days. A retired key still verifies earlier days. */
+export interface LedgerKey {
+  key_id: string;
+  public_key: string;
+  created_at: string;
+  retired_at?: string;
+}
+
+export interface LedgerKeys {
+  keys: LedgerKey[];
 }
 
 export interface LedgerProof {
@@ -1463,8 +1544,6 @@ export interface LoggedRequest {
   duration_ms: number;
   request_id: string;
   ip: string;
-  idempotency_key: string | null;
-  transaction_id: string | null;
 }
 
 /**
@@ -1487,8 +1566,6 @@ export interface LoggedRequestDetails {
   duration_ms: number;
   request_id: string;
   ip: string;
-  idempotency_key: string | null;
-  transaction_id: string | null;
   query: Record<string, unknown> | null;
   request_body: Record<string, unknown> | null;
   response_body: Record<string, unknown> | null;
@@ -2029,6 +2106,12 @@ export interface PasskeyRecord {
 export interface PasswordChange {
   current_password: string;
   new_password: string;
+}
+
+/** Sibling on the path to the root. `side` is where the sibling stands. */
+export interface PathStep {
+  side: string;
+  hash: string;
 }
 
 /** Payment outcome: the receipt's fields, or only `status` and `code` if it failed. */
@@ -2613,7 +2696,7 @@ export interface SearchResults {
   data: SearchResult[];
 }
 
-export type SearchType = "subscriber" | "card" | "transaction" | "processor" | "agent" | "partner" | "alert" | "support_request" | "admin" | "account" | "key" | "api_request";
+export type SearchType = "subscriber" | "card" | "transaction" | "processor" | "agent" | "partner" | "alert" | "support_request" | "admin" | "account" | "key";
 
 export interface SecretRotation {
   /** Default: `0` */
@@ -3272,8 +3355,6 @@ export interface UploadCardsResponse {
   errors: RowError[];
 }
 
-export type Urgency = "normal" | "high" | "critical";
-
 export interface UserEntity {
   id: string;
   name: string;
@@ -3458,9 +3539,9 @@ export interface WebhookEndpointWithSecret {
   secret: string;
 }
 
-export type WebhookEventFilter = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "processor.suspended" | "webhook_endpoint.disabled" | "*";
+export type WebhookEventFilter = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "day.closed" | "processor.suspended" | "webhook_endpoint.disabled" | "*";
 
-export type WebhookEventType = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "processor.suspended" | "webhook_endpoint.disabled" | "webhook.test";
+export type WebhookEventType = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "day.closed" | "processor.suspended" | "webhook_endpoint.disabled" | "webhook.test";
 
 export interface WebhookTestEvent {
   type: "webhook.test";
@@ -3482,25 +3563,7 @@ export interface WebhookTopUp {
   currency?: string | null;
 }
 
-/** Item that waits in a work queue. */
-export interface WorkItem {
-  queue: WorkQueueName;
-  id: string;
-  urgency: Urgency;
-  since: string | null;
-  subject: string | null;
-  detail: string | null;
-  amount: string | null;
-  is_mine: boolean;
-}
-
-/** Items of all work queues that the caller's role may read. */
-export interface WorkItems {
-  data: WorkItem[];
-  has_more: boolean;
-}
-
-export type WorkQueueName = "approvals" | "kyc_reviews" | "support_requests" | "alerts" | "held_payments" | "failing_webhooks" | "low_float";
+export type WorkQueueName = "kyc_reviews" | "support_requests" | "alerts" | "held_payments" | "failing_webhooks" | "low_float";
 
 /**
  * Number of items that wait, at most 100, and the time since which the oldest waits.
@@ -3540,6 +3603,7 @@ export type WebhookEvent =
   ApprovalExecutedEvent |
   ApprovalRejectedEvent |
   AgentFloatLowEvent |
+  DayClosedEvent |
   ProcessorSuspendedEvent |
   WebhookEndpointDisabledEvent |
   WebhookTestEvent;

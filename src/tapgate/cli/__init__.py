@@ -16,7 +16,16 @@ quick_start.prepare_imports()
 
 import typer  # noqa: E402
 
-from tapgate.cli import admin, card, database, development, keys, sign, start  # noqa: E402
+from tapgate.cli import (  # noqa: E402
+    admin,
+    card,
+    database,
+    development,
+    keys,
+    receipts,
+    sign,
+    start,
+)
 from tapgate.cli.error_messages import OPERATOR_ERRORS, describe_error  # noqa: E402
 from tapgate.core.settings import read_setting_files  # noqa: E402
 from tapgate.runtime.store import StoreError  # noqa: E402
@@ -106,6 +115,8 @@ def messenger(
 for command in (
     database.migrate,
     database.verify,
+    receipts.verify_receipt,
+    receipts.rotate_ledger_key,
     database.archive,
     database.rekey,
     database.backup,

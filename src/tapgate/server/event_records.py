@@ -15,6 +15,7 @@ from tapgate_client.schemas.agents import AgentRecord
 from tapgate_client.schemas.approvals import ApprovalRecord
 from tapgate_client.schemas.cards import CardRecord
 from tapgate_client.schemas.compliance import AlertRecord
+from tapgate_client.schemas.day_close import ClosedDay
 from tapgate_client.schemas.processors import ProcessorRecord
 from tapgate_client.schemas.subscribers import SubscriberRecord
 from tapgate_client.schemas.support import SupportRequestEvent
@@ -44,6 +45,7 @@ EVENT_RECORD_TYPES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "support": SupportRequestEvent,
     "agent": AgentRecord,
     "approval": ApprovalRecord,
+    "day": ClosedDay,
     "processor": ProcessorRecord,
     "webhook_endpoint": DisabledEndpoint,
     "webhook": TestEventData,

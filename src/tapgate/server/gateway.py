@@ -27,6 +27,8 @@ from tapgate.business.customers.subscribers import chat_turns
 from tapgate.business.customers.subscribers import routes as subscribers
 from tapgate.business.customers.subscribers.kyc_documents import review_routes as kyc_reviews
 from tapgate.business.customers.subscribers.kyc_documents import routes as kyc_documents
+from tapgate.business.finance.day_close import routes as day_close
+from tapgate.business.finance.day_close.worker import DayCloseWorker
 from tapgate.business.finance.general_ledger import routes as general_ledger
 from tapgate.business.inbox import routes as work_queues
 from tapgate.business.merchants.pos import routes as pos
@@ -83,6 +85,7 @@ from tapgate.sites.console.favicon import Favicon
 from tapgate.sites.console.root_redirect import RootRedirect
 from tapgate.sites.guide.site import GuideSite
 from tapgate.sites.tap_page.site import TapPage
+from tapgate.sites.verify_page.site import VerifyPage
 
 ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
@@ -135,6 +138,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     search.endpoints,
     nodes.endpoints,
     general_ledger.endpoints,
+    day_close.endpoints,
 )
 
 #: Currency for amounts in the OpenAPI document, if no installation is described.
@@ -161,6 +165,7 @@ def create_app(services: Services, extra_sites: Iterable[Site] = ()) -> App:
         Favicon(),
         GuideSite(),
         TapPage(),
+        VerifyPage(),
         *extra_sites,
     )
     return App(services, chain.from_iterable(ENDPOINT_GROUPS), sites, WEBHOOK_EVENTS)
@@ -222,6 +227,7 @@ def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[N
         WebhookWorker(queue_services, EVENT_RECORD_LOADERS).run(),
         RetentionJob(services.database, services.clock, services.settings, RETENTION).run(),
         ApprovalWorker(services).run(),
+        DayCloseWorker(services).run(),
         LedgerMaintenance(services.database, services.clock).run(),
     )
 

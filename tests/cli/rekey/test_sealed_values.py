@@ -44,7 +44,7 @@ async def connection(empty_database_url: str) -> Any:
 
 
 def build_key(column: SealedColumn, number: int) -> dict[str, Any]:
-    values = {"address": f"{number}", "state_hash": bytes([number])}
+    values = {"address": f"{number}", "state_hash": bytes([number]), "key_id": f"{number}"}
     return {name: values.get(name, number) for name in column.key}
 
 

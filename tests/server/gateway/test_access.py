@@ -127,6 +127,9 @@ GET /audit/logs, /audit/verify -> A C
 GET, PUT /ledger/gl-codes -> F A
 GET /ledger/accounts, /ledger/trial-balance, /ledger/journal -> F A
 POST /ledger/verify -> F A
+POST /ledger/days/{date}/close -> F A
+GET /ledger/days, /ledger/days/{date} -> F A
+GET /transactions/{id}/proof -> payments:read · all · svc
 POST /support/requests -> svc
 GET /support/requests, /support/requests/{id} -> A S
 POST /support/requests/{id}/reply, /support/requests/{id}/close -> A S
@@ -137,6 +140,7 @@ POST /webhooks/partners/{partner_id} -> public
 #: Served outside /api/v1, or mentioned in the specification without a line of their own.
 SYSTEM_ACCESS = {
     "GET /openapi.json": "public",
+    "GET /.well-known/tapgate-keys": "public",
     "GET /docs": "public",
     "GET /metrics": "public",
     "GET /health": "public",
@@ -181,7 +185,6 @@ ADDED_ACCESS = {
     "GET /api/v1/subscribers/{id}/messages": "all",  # message delivery status
     "GET /api/v1/agents/{id}/messages": "all",
     "GET /api/v1/support/summary": "A S",
-    "GET /api/v1/work-items": "all",
     "GET /api/v1/work-queues": "all",  # numbers in the console's navigation
     "GET /api/v1/subscribers/{id}/timeline": "all",  # what happened to a customer
     # Console money views.

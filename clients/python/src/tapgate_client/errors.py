@@ -51,6 +51,7 @@ class Code(StrEnum):
     RULE_NOT_FOUND = "RULE_NOT_FOUND"
     REQUEST_NOT_FOUND = "REQUEST_NOT_FOUND"
     APPROVAL_NOT_FOUND = "APPROVAL_NOT_FOUND"
+    DAY_NOT_FOUND = "DAY_NOT_FOUND"
     NOT_FOUND = "NOT_FOUND"
     METHOD_NOT_ALLOWED = "METHOD_NOT_ALLOWED"
     DUPLICATE_PHONE = "DUPLICATE_PHONE"
@@ -71,6 +72,7 @@ class Code(StrEnum):
     APPROVAL_NOT_PENDING = "APPROVAL_NOT_PENDING"
     ALREADY_SUSPENDED = "ALREADY_SUSPENDED"
     NOT_SUSPENDED = "NOT_SUSPENDED"
+    DAY_NOT_CLOSED = "DAY_NOT_CLOSED"
     PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
     UNSUPPORTED_ENCODING = "UNSUPPORTED_ENCODING"
     VALIDATION_FAILED = "VALIDATION_FAILED"
@@ -126,6 +128,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.RULE_NOT_FOUND: (404, "Rule not found"),
     Code.REQUEST_NOT_FOUND: (404, "Request not found"),
     Code.APPROVAL_NOT_FOUND: (404, "Approval not found"),
+    Code.DAY_NOT_FOUND: (404, "Day not found"),
     Code.NOT_FOUND: (404, "Not found"),
     Code.METHOD_NOT_ALLOWED: (405, "Method not allowed"),
     Code.DUPLICATE_PHONE: (409, "Phone number is already registered"),
@@ -146,6 +149,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.APPROVAL_NOT_PENDING: (409, "Approval is not pending"),
     Code.ALREADY_SUSPENDED: (409, "Already suspended"),
     Code.NOT_SUSPENDED: (409, "Not suspended"),
+    Code.DAY_NOT_CLOSED: (409, "Day is not closed"),
     Code.PAYLOAD_TOO_LARGE: (413, "Request body too large"),
     Code.UNSUPPORTED_ENCODING: (415, "Content-Encoding is not supported"),
     Code.VALIDATION_FAILED: (422, "Validation failed"),

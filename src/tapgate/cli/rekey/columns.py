@@ -16,6 +16,9 @@ from tapgate.business.approvals.model import get_seal_context as build_approval_
 from tapgate.business.customers.subscribers.kyc_documents.model import (
     build_seal_context as build_document_context,
 )
+from tapgate.business.finance.day_close.ledger_keys import (
+    build_vault_context as build_ledger_key_context,
+)
 from tapgate.business.payments.wallets.statements.operations import (
     get_seal_context as build_statement_context,
 )
@@ -79,6 +82,13 @@ SEALED_COLUMNS: Final = (
     SealedColumn("card_keysets", "master_key", "master keys of keysets", build_master_context),
     SealedColumn(
         "card_own_keys", "keys", "own keys of cards", build_own_keys_context, ("card_id",)
+    ),
+    SealedColumn(
+        "ledger_keys",
+        "private_key",
+        "ledger keys",
+        build_ledger_key_context,
+        ("key_id",),
     ),
     SealedColumn("approvals", "sealed_request", "requests for approval", _request_context),
     SealedColumn("approvals", "sealed_result", "results of approvals", _result_context),

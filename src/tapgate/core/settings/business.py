@@ -26,6 +26,13 @@ class Receipts(StrEnum):
     NO_MESSAGES = "none"
 
 
+class DayClose(StrEnum):
+    """When days of the ledger are closed."""
+
+    AUTO = "auto"
+    MANUAL = "manual"
+
+
 def _derive_country(values: Values) -> str | None:
     return "SL" if values["currency"] == "SLE" else None
 
@@ -67,6 +74,16 @@ class BusinessSettings(SettingGroup):
         example="Africa/Freetown",
         match=Match.REFUSE,
         template="UTC",
+    )
+    day_close = Setting(
+        Choice((DayClose.AUTO, DayClose.MANUAL)),
+        DayClose.AUTO,
+        "Day close",
+        "`auto` closes each day 15 minutes after it ends, `manual` only on request. See [Closed"
+        " days](ledger.md#closed-days).",
+        example="manual",
+        match=Match.WARN,
+        used_by=NodeRole.GATEWAY,
     )
     rate_limit = Setting(
         Integer(1, 1_000_000),

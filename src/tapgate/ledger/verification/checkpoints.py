@@ -16,6 +16,7 @@ import msgspec
 
 from tapgate.core.vault import Vault
 from tapgate.ledger.archive.archived import Archive, get_end_id, is_authentic, load_archive
+from tapgate.ledger.verification.closed_days import CLOSED_DAYS, list_broken_days
 from tapgate.ledger.verification.verify import (
     Finding,
     Progress,
@@ -52,6 +53,7 @@ async def verify_with_checkpoints(
             progress = await _resume(connection, vault, stored, archive)
         progress.basis = await _read_basis(connection)
     full = not progress.is_resumed
+    resumed_at = progress.end_id
     known = {verified.end_id: verified for verified in stored.ranges}
     verification = await verify(
         connection,
@@ -70,7 +72,11 @@ async def verify_with_checkpoints(
     if not stored.is_authentic:
         examples.append("a checkpoint was changed or removed")
     finding = Finding(UNCHANGED, len(examples), examples[:5])
-    verification = msgspec.structs.replace(verification, findings=[*verification.findings, finding])
+    broken_days = await list_broken_days(connection, 0 if full else resumed_at)
+    days_finding = Finding(CLOSED_DAYS, len(broken_days), broken_days[:5])
+    verification = msgspec.structs.replace(
+        verification, findings=[*verification.findings, finding, days_finding]
+    )
     if verification.is_valid:
         for verified in progress.ranges:
             if verified.end_id in known:

@@ -27,6 +27,8 @@ _ACTIONS: Final[Mapping[str, str]] = {
     "installation": "restored secret_key_hashes_discarded secret_key_replaced",
     "keyset": "created retired",
     "ledger": "archive_dropped archive_restored archived verified",
+    "ledger_day": "closed",
+    "ledger_key": "created retired",
     "partner": "activated created suspended updated webhook_secret_rotated",
     "processor": "activated created suspended",
     "signing_key": "created deleted",

@@ -12,6 +12,7 @@ from tapgate_client.operations.branding import BrandingOperations
 from tapgate_client.operations.cards import CardsOperations
 from tapgate_client.operations.commission_rules import CommissionRulesOperations
 from tapgate_client.operations.compliance import ComplianceOperations
+from tapgate_client.operations.day_close import DayCloseOperations
 from tapgate_client.operations.fee_rules import FeeRulesOperations
 from tapgate_client.operations.general_ledger import GeneralLedgerOperations
 from tapgate_client.operations.in_app_payments import InAppPaymentsOperations
@@ -77,7 +78,7 @@ class AllOperations(OperationGroup[M]):
         self.messages: MessagesOperations[M] = MessagesOperations(transport)
         #: Transaction volumes, platform status and ledger verification.
         self.overview: OverviewOperations[M] = OverviewOperations(transport)
-        #: What waits for staff: counts and items of each role's queues.
+        #: What waits for staff: counts for each role's queues.
         self.work_queues: WorkQueuesOperations[M] = WorkQueuesOperations(transport)
         #: The operator's name, logo, color and contact, as customers and staff see them.
         self.branding: BrandingOperations[M] = BrandingOperations(transport)
@@ -87,3 +88,5 @@ class AllOperations(OperationGroup[M]):
         self.system: SystemOperations[M] = SystemOperations(transport)
         #: GL codes, balances by account kind, trial balance and journal.
         self.general_ledger: GeneralLedgerOperations[M] = GeneralLedgerOperations(transport)
+        #: Closed days, the keys that sign them, and inclusion proofs.
+        self.day_close: DayCloseOperations[M] = DayCloseOperations(transport)

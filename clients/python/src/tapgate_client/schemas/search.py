@@ -27,7 +27,6 @@ class SearchType(StrEnum):
     ADMIN = "admin"
     ACCOUNT = "account"
     KEY = "key"
-    API_REQUEST = "api_request"
 
 
 class SearchTypesRule(Rule):

@@ -58,6 +58,7 @@ WEBHOOK_EVENT_CATALOG: Final = (
     EventType("approval.executed", "An approved request was executed."),
     EventType("approval.rejected", "An admin rejected a request."),
     EventType("agent.float_low", "An agent's float fell below TAPGATE_FLOAT_LOW."),
+    EventType("day.closed", "A day of the ledger was closed."),
     EventType("processor.suspended", "A processor was suspended."),
     EventType(ENDPOINT_DISABLED, "A webhook endpoint was disabled."),
 )

@@ -135,10 +135,10 @@ async def _load_later_amounts(connection: Any, end: datetime) -> Any:
 
 
 async def list_transaction_ids(
-    database: Database, start: datetime, end: datetime, after_id: int, limit: int
+    reader: Any, start: datetime, end: datetime, after_id: int, limit: int
 ) -> list[int]:
     """Return the IDs of transactions that completed in a period, in ascending order."""
-    rows = await database.fetch(
+    rows = await reader.fetch(
         _LIST_PERIOD,
         start,
         end,

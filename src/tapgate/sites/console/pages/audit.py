@@ -27,8 +27,9 @@ PICKED_TYPES = {"actor_id": "admin,key", "resource_id": "subscriber,agent,proces
 RESOURCE_TYPES = (
     "account_rule", "admin", "agent", "alert", "api_key", "approval", "approval_rules", "branding",
     "card", "commission_rules", "compliance_rule", "endpoint", "fee_rules", "gl_codes",
-    "installation", "keyset", "ledger", "partner", "processor", "signing_key", "subscriber",
-    "support", "terminal", "transaction", "webhook_delivery", "webhook_endpoint",
+    "installation", "keyset", "ledger", "ledger_day", "ledger_key", "partner", "processor",
+    "signing_key", "subscriber", "support", "terminal", "transaction", "webhook_delivery",
+    "webhook_endpoint",
 )  # fmt: skip
 _NEWEST_LIMIT = 100  # sealing takes seconds, so the newest entries usually include a sealed one
 

@@ -20,8 +20,6 @@ _FILTERS: Final = {
     "status": "Status",
     "error_code": "Error code",
     "request_id": "Request ID",
-    "idempotency_key": "Idempotency key",
-    "transaction_id": "Transaction",
     "from": "From",
     "to": "To",
 }
