@@ -56,6 +56,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "scaling",
         "upgrading",
         "years",
+        "verify-receipt",
         "alerts",
         "logs",
         "audit",

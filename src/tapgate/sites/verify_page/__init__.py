@@ -1,0 +1,1 @@
+"""Public page that checks an inclusion proof in the browser."""
