@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from builders.auth import FAST_ARGON2, FakeClock, GatewayProcess, OwnerBuilder
+from builders.auth import FakeClock, GatewayProcess, OwnerBuilder
+from builders.passwords import FAST_ARGON2
 from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.logins import Logins
 from tapgate.auth.passwords import Passwords

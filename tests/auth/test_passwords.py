@@ -6,7 +6,7 @@ import threading
 import argon2
 import pytest
 
-from builders.auth import FAST_ARGON2
+from builders.passwords import FAST_ARGON2
 from tapgate.auth import passwords
 from tapgate.auth.passwords import OWASP_PARAMETERS, Passwords
 from tapgate_client.errors import ApiError, Code

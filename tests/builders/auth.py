@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import argon2
 import msgspec
 import pyotp
 import pytest
 
+from builders.passwords import FAST_ARGON2
 from harness import insert_row
 from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
@@ -48,7 +48,6 @@ PASSWORD = "correct horse battery"
 #: Of enrollments without a request.
 SESSION_ID = 1
 _sequence = itertools.count(1)
-FAST_ARGON2 = argon2.Parameters(argon2.Type.ID, 19, 16, 32, 1, 8, 1)
 
 
 class GatewayProcess(msgspec.Struct):
