@@ -22,7 +22,7 @@ from tapgate.ledger.commands import (
     TransactionResult,
 )
 from tapgate.ledger.effects.rollups import get_bucket_start
-from tapgate.ledger.engine.group_commit import BeforeCommit, Ledger
+from tapgate.ledger.engine.group_commit import BeforeCommit, Ledger, connect_ledger
 from tapgate.ledger.pins.lockout import PinState
 from tapgate.ledger.pins.storage import set_pin
 from tapgate.ledger.rules import loaded_rules
@@ -88,7 +88,9 @@ class LedgerDriver:
         ) -> bytes | None:
             return await driver.before_commit(tx, command, result)
 
-        ledger = await create(
+        ledger_database = await connect_ledger(url)
+        ledger = create(
+            ledger_database,
             signals,
             currency=CURRENCY,
             timezone=ZoneInfo(timezone),
@@ -96,12 +98,13 @@ class LedgerDriver:
             new_id=new_id,
             is_correct_pin=is_correct_pin,
             before_commit=run_before_commit,
-        ).start(url)
+        ).start()
         driver = cls(database, ledger, clock)
-        driver.signals = signals
+        driver.signals, driver.ledger_database = signals, ledger_database
         return driver
 
     signals: Signals
+    ledger_database: Database
 
     async def close(self) -> None:
         await self.ledger.stop()

@@ -15,7 +15,7 @@ import msgspec
 from tapgate.core.id_generator import IdGenerator
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party, ScopedIdempotencyKey
-from tapgate.ledger.engine.group_commit import Ledger
+from tapgate.ledger.engine.group_commit import Ledger, connect_ledger
 from tapgate.ledger.pins.lockout import PinState
 from tapgate.runtime.store import database as database_module
 from tapgate.runtime.store.signals import Signals
@@ -101,14 +101,15 @@ async def main(plan: LoadPlan) -> None:
     database_module.DATABASE_TIMEOUT_SECONDS = 30.0
     signals = Signals(plan.url)
     await signals.start()
-    ledger = await Ledger(
+    ledger = Ledger(
+        await connect_ledger(plan.url),
         signals,
         currency="SLE",
         timezone=ZoneInfo("UTC"),
         clock=system_clock,
         new_id=IdGenerator(plan.slot),
         is_correct_pin=is_correct_pin,
-    ).start(plan.url)
+    ).start()
     rng = random.Random(plan.seed)
     commands = [build_random_command(plan, rng, number) for number in range(plan.command_count)]
     semaphore = asyncio.Semaphore(plan.max_concurrency)

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from typing import NamedTuple
 
 from tapgate import VERSION
 from tapgate.auth.actors import Actor
@@ -27,7 +28,7 @@ from tapgate.http.rate_limits.throttle import Throttle
 from tapgate.ledger.card_proofs.verifier import ProofVerifier
 from tapgate.ledger.chart import REFUND
 from tapgate.ledger.commands import LedgerCommand, ReviewDecision, TransactionResult
-from tapgate.ledger.engine.group_commit import MAX_PENDING_COMMANDS, Ledger
+from tapgate.ledger.engine.group_commit import MAX_PENDING_COMMANDS, Ledger, connect_ledger
 from tapgate.ledger.engine.node_ledger import NodeLedger
 from tapgate.ledger.pins.verifier import PinVerifier
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
@@ -38,12 +39,25 @@ from tapgate.runtime.store import work_queue
 from tapgate.runtime.store.connection_budget import REPORT_POOL_CONNECTIONS, divide_connections
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.replica import Replica
+from tapgate.runtime.store.server_status import get_server_status
 from tapgate.runtime.store.signals import Signals
 from tapgate.runtime.store.transaction import Transaction, open_transaction
 from tapgate.server.event_records import EVENT_RECORD_LOADERS
 from tapgate_client import ids, money
 from tapgate_client.clock import Clock, system_clock
 from tapgate_client.schemas.nodes import NodeRole
+
+
+class _Base(NamedTuple):
+    """What the other services are built from."""
+
+    settings: Settings
+    clock: Clock
+    database: Database
+    queue_database: Database
+    signals: Signals
+    vault: Vault
+    new_id: IdGenerator
 
 
 @asynccontextmanager
@@ -64,62 +78,35 @@ async def open_services(
     confirms a change before its caller gets a response, which a busy report worker would delay.
     """
     async with AsyncExitStack() as stack:
-        database, queue_database = await _connect(
-            stack, settings, database_url, is_report_worker=is_report_worker
+        base = await _open_base(
+            stack, settings, database_url, clock, is_report_worker=is_report_worker
         )
-        signals = await _open_signals(stack, database_url, is_listening=not is_report_worker)
-        new_id = await _create_id_generator(database, clock)
-        vault = Vault(settings.secret_key)
-        pins = PinVerifier(
-            vault,
-            refuse_weak=settings.refuse_weak_pins,
-            wrong_pin_limit=_open_wrong_pin_limit(stack, settings),
+        pins = _open_pin_verifier(stack, base)
+        ledger, health = (
+            _build_unused_ledger(base, pins)
+            if is_report_worker
+            else await _open_ledger(stack, base, database_url, pins, is_worker=is_worker)
         )
-        latency_samples = _open_latency_samples(stack, settings)
-        ledger = _build_ledger(settings, signals, clock, new_id, pins, is_worker=is_worker)
-        if not is_report_worker:
-            await ledger.start(database_url)
-            stack.push_async_callback(ledger.stop)
-        health = _build_health_monitor(settings, ledger)
         throttle = _open_throttle(stack, settings)
+        samples = _open_latency_samples(stack, settings)
         metrics = open_metrics(
-            settings, throttle, ledger, latency_samples, database, queue_database
+            settings, throttle, ledger, samples, base.database, base.queue_database
         )
-        authenticator = Authenticator(
-            settings=settings, database=database, signals=signals, vault=vault, clock=clock,
-            new_id=new_id,
-        )  # fmt: skip
         event_counters = EventCounters()
-        rejection_log = RejectionLog(partial(open_transaction, database, clock, new_id), clock)
-        stack.push_async_callback(rejection_log.stop)
-        request_log = RequestLog(
-            settings, queue_database, new_id, event_counters.count_dropped_logs
-        )
-        stack.push_async_callback(request_log.stop)
         yield Services(
-            settings=settings,
-            database=database,
-            queue_database=queue_database,
-            signals=signals,
-            vault=vault,
+            **base._asdict(),
             pin_verifier=pins,
-            proof_verifier=ProofVerifier(database, signals, vault),
-            authenticator=authenticator,
+            proof_verifier=ProofVerifier(base.database, base.signals, base.vault),
+            authenticator=_build_authenticator(base),
             ledger=ledger,
             health=health,
-            nodes=NodeRegistry(settings, NodeRole.GATEWAY, database, health),
-            clock=clock,
-            new_id=new_id,
+            nodes=NodeRegistry(settings, NodeRole.GATEWAY, base.database, health),
             throttle=throttle,
-            latency_samples=latency_samples,
-            rejection_log=rejection_log,
-            request_log=request_log,
+            latency_samples=samples,
+            rejection_log=_open_rejection_log(stack, base),
+            request_log=_open_request_log(stack, base, event_counters),
             run_guarded=run_guarded,
-            guarded_endpoints={
-                endpoint.operation_id: endpoint
-                for endpoint in endpoints
-                if endpoint.guard is not None
-            },
+            guarded_endpoints={each.operation_id: each for each in endpoints if each.guard},
             metric_sources=[] if is_report_worker else await stack.enter_async_context(metrics),
             event_record_loaders=EVENT_RECORD_LOADERS,
             event_counters=event_counters,
@@ -127,6 +114,28 @@ async def open_services(
             report_client=None if report_socket is None else ReportClient(report_socket),
             replica=await _open_replica(stack, settings),
         )
+
+
+async def _open_base(
+    stack: AsyncExitStack,
+    settings: Settings,
+    url: str,
+    clock: Clock,
+    *,
+    is_report_worker: bool,
+) -> _Base:
+    database, queue_database = await _connect(
+        stack, settings, url, is_report_worker=is_report_worker
+    )
+    return _Base(
+        settings=settings,
+        clock=clock,
+        database=database,
+        queue_database=queue_database,
+        signals=await _open_signals(stack, url, is_listening=not is_report_worker),
+        vault=Vault(settings.secret_key),
+        new_id=await _create_id_generator(database, clock),
+    )
 
 
 async def _connect(
@@ -158,14 +167,44 @@ def _open_latency_samples(stack: AsyncExitStack, settings: Settings) -> LatencyS
     return samples
 
 
-def _open_wrong_pin_limit(stack: AsyncExitStack, settings: Settings) -> WrongPinLimit:
+def _open_pin_verifier(stack: AsyncExitStack, base: _Base) -> PinVerifier:
+    settings = base.settings
     limit = WrongPinLimit(
         get_shared_folder(settings.data_dir) / "wrong_pins",
         max_wrong=settings.wrong_pin_limit,
         max_percent=settings.wrong_pin_percent,
     )
     stack.callback(limit.close)
-    return limit
+    return PinVerifier(base.vault, refuse_weak=settings.refuse_weak_pins, wrong_pin_limit=limit)
+
+
+def _build_authenticator(base: _Base) -> Authenticator:
+    return Authenticator(
+        settings=base.settings,
+        database=base.database,
+        signals=base.signals,
+        vault=base.vault,
+        clock=base.clock,
+        new_id=base.new_id,
+    )
+
+
+def _open_rejection_log(stack: AsyncExitStack, base: _Base) -> RejectionLog:
+    log = RejectionLog(
+        partial(open_transaction, base.database, base.clock, base.new_id), base.clock
+    )
+    stack.push_async_callback(log.stop)
+    return log
+
+
+def _open_request_log(
+    stack: AsyncExitStack, base: _Base, event_counters: EventCounters
+) -> RequestLog:
+    log = RequestLog(
+        base.settings, base.queue_database, base.new_id, event_counters.count_dropped_logs
+    )
+    stack.push_async_callback(log.stop)
+    return log
 
 
 def _open_throttle(stack: AsyncExitStack, settings: Settings) -> Throttle:
@@ -181,41 +220,49 @@ async def _open_replica(stack: AsyncExitStack, settings: Settings) -> Replica | 
     return replica
 
 
-def _build_health_monitor(settings: Settings, ledger: Ledger) -> HealthMonitor:
-    health = HealthMonitor(settings, ledger.get_server_status)
-    if settings.require_sync_replication:
-        ledger.before_submit = health.require_sync_replication
-    return health
-
-
 async def _create_id_generator(database: Database, clock: Clock) -> IdGenerator:
     slot = await database.fetchval("SELECT nextval('process_slots')")
     get_ms = None if clock is system_clock else (lambda: int(clock().timestamp() * 1000))
     return IdGenerator(slot, get_ms)
 
 
+async def _open_ledger(
+    stack: AsyncExitStack, base: _Base, url: str, pins: PinVerifier, *, is_worker: bool
+) -> tuple[Ledger, HealthMonitor]:
+    database = await connect_ledger(url)
+    health = HealthMonitor(base.settings, partial(get_server_status, database))
+    ledger = _build_ledger(base, database, pins, health, is_worker=is_worker).start()
+    stack.push_async_callback(ledger.stop)
+    return ledger, health
+
+
+def _build_unused_ledger(base: _Base, pins: PinVerifier) -> tuple[Ledger, HealthMonitor]:
+    """Return the ledger for a report worker, which reads rules and never submits a command."""
+    health = HealthMonitor(base.settings, partial(get_server_status, base.database))
+    return _build_ledger(base, base.database, pins, health, is_worker=False), health
+
+
 def _build_ledger(
-    settings: Settings,
-    signals: Signals,
-    clock: Clock,
-    new_id: IdGenerator,
-    pins: PinVerifier,
-    *,
-    is_worker: bool,
+    base: _Base, database: Database, pins: PinVerifier, health: HealthMonitor, *, is_worker: bool
 ) -> Ledger:
+    settings = base.settings
     create_ledger: Callable[..., Ledger] = Ledger
     if is_worker and settings.workers > 1:
         # Workers of different releases, such as after an upgrade in place, cannot share a writer.
         path = get_socket_path(settings.data_dir, f"ledger-{VERSION}.sock")
         create_ledger = partial(NodeLedger, path)
     return create_ledger(
-        signals,
+        database,
+        base.signals,
         currency=settings.currency,
         timezone=settings.timezone,
-        clock=clock,
-        new_id=new_id,
+        clock=base.clock,
+        new_id=base.new_id,
         is_correct_pin=pins.matches,
         before_commit=partial(_write_related_rows, settings.currency),
+        before_submit=(
+            health.require_sync_replication if settings.require_sync_replication else None
+        ),
         wrong_pin_limit=pins.wrong_pin_limit,
         low_float_threshold=money.from_whole_units(settings.float_low, settings.currency),
         notification_kinds=KINDS_BY_SETTING[settings.receipts],

@@ -19,6 +19,7 @@ from tapgate.runtime.store import migrate as migrate_module
 from tapgate.runtime.store import migration_plan
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.migrate import migrate
+from tapgate.runtime.store.server_status import get_server_status
 from tapgate_client.errors import ApiError, Code
 
 _MIGRATION = "9999_blocked.sql"
@@ -91,7 +92,7 @@ async def test_read_only_server_is_503_and_the_retry_is_executed_once(
             failures = failures + 1 if failed else 0
             await asyncio.sleep(0.01)
         await submit_to_outage(ledger, command)
-        assert (await ledger.ledger.get_server_status()).is_read_only
+        assert (await get_server_status(ledger.ledger_database)).is_read_only
     finally:
         await set_read_only(database_url, is_read_only=False)
     assert (await ledger.submit(command)).replayed is False

@@ -20,6 +20,7 @@ from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.commands import Command, ReviewDecision
 from tapgate.ledger.engine import group_commit, load
 from tapgate.ledger.pins.lockout import PinState
+from tapgate.runtime.store.server_status import get_server_status
 from tapgate_client.errors import ApiError, Code
 
 
@@ -156,10 +157,10 @@ async def test_stop_processes_pending_commands_and_rejects_new_ones(ledger: Ledg
 
 
 async def test_server_status_is_unavailable_after_the_ledger_stops(ledger: LedgerDriver) -> None:
-    assert not (await ledger.ledger.get_server_status()).is_read_only
+    assert not (await get_server_status(ledger.ledger_database)).is_read_only
     await ledger.ledger.stop()
     with pytest.raises(ApiError):
-        await ledger.ledger.get_server_status()
+        await get_server_status(ledger.ledger_database)
 
 
 async def test_batches_that_debit_and_credit_the_same_merchants_do_not_deadlock(

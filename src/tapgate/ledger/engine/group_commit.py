@@ -40,7 +40,6 @@ from tapgate.runtime.store.connection_budget import LEDGER_CONNECTIONS
 from tapgate.runtime.store.connection_settings import build_payment_limits
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.pool import Pool
-from tapgate.runtime.store.server_status import ServerStatus, get_server_status
 from tapgate.runtime.store.signals import Signals
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import Clock, get_platform_day
@@ -85,6 +84,9 @@ BatchCallback = Callable[[BatchReport], None]
 #: call the hook. The caller receives the return value in the outcome.
 BeforeCommit = Callable[[Transaction, LedgerCommand, TransactionResult], Awaitable[bytes | None]]
 
+#: Raises an ApiError if no command may be executed.
+BeforeSubmit = Callable[[], Awaitable[None]]
+
 
 def ignore_batch(report: BatchReport) -> None:
     """Do nothing."""
@@ -99,9 +101,19 @@ class BatchStats(msgspec.Struct):
     retries: int = 0
 
 
+async def connect_ledger(url: str) -> Database:
+    """Open the connections on which a ledger executes batches."""
+    return await Database.connect(
+        url, size=LEDGER_CONNECTIONS, session=_SESSION_SETTINGS, build_limits=build_payment_limits
+    )
+
+
 class Ledger:
+    """Executes commands in batches. `database` is from `connect_ledger`; `stop` closes it."""
+
     def __init__(
         self,
+        database: Database,
         signals: Signals,
         *,
         currency: str,
@@ -110,12 +122,13 @@ class Ledger:
         new_id: IdGenerator,
         is_correct_pin: PinMatcher,
         before_commit: BeforeCommit | None = None,
+        before_submit: BeforeSubmit | None = None,
         wrong_pin_limit: WrongPinLimit | None = None,
         low_float_threshold: int = 0,
         notification_kinds: frozenset[str] = frozenset(),
         max_pending: int = MAX_PENDING_COMMANDS,
     ) -> None:
-        self._database: Database  # set by `start`
+        self._database = database
         self._signals = signals
         self._currency = currency
         self._timezone = timezone
@@ -128,8 +141,7 @@ class Ledger:
         self._notification_kinds = notification_kinds
         self._max_pending = max_pending
         self.on_batch: BatchCallback = ignore_batch
-        #: Raises an ApiError if no command may be executed.
-        self.before_submit: Callable[[], Awaitable[None]] | None = None
+        self.before_submit = before_submit
         self._pending: deque[PendingCommand] = deque()
         self._wakeup = asyncio.Event()
         self._is_stopping = False
@@ -143,13 +155,7 @@ class Ledger:
         signals.subscribe(ledger_rules.RULES_CHANGED, lambda _: self._invalidate_rules())
         signals.on_reconnect(self._invalidate_rules)
 
-    async def start(self, url: str) -> Self:
-        self._database = await Database.connect(
-            url,
-            size=LEDGER_CONNECTIONS,
-            session=_SESSION_SETTINGS,
-            build_limits=build_payment_limits,
-        )
+    def start(self) -> Self:
         self._worker = asyncio.create_task(self._run_worker())
         return self
 
@@ -173,10 +179,6 @@ class Ledger:
     @property
     def pool(self) -> Pool:
         return self._database.pool
-
-    async def get_server_status(self) -> ServerStatus:
-        """Return the database server state, as the ledger's sessions see it."""
-        return await get_server_status(self._database)
 
     async def submit(self, command: LedgerCommand) -> Outcome:
         """Execute one command and return its outcome.

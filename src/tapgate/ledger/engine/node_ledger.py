@@ -193,8 +193,8 @@ class NodeLedger(Ledger):
         self._batches_without_wait = 0
         self._own_load = _OwnLoad()
 
-    async def start(self, url: str) -> Self:
-        await super().start(url)
+    def start(self) -> Self:
+        super().start()
         self._sharing = asyncio.create_task(self._share())
         return self
 
