@@ -14,8 +14,15 @@ from builders.approvals import (
     set_email,
     set_rules,
 )
-from builders.payments import PosDriver, get_transaction_status, list_alerts, update_rule
+from builders.payments import (
+    PosDriver,
+    decode_id,
+    get_transaction_status,
+    list_alerts,
+    update_rule,
+)
 from harness import PIN, BearerAuth, Harness, HmacAuth, parse_error
+from tapgate.ledger.commands import ReviewDecision
 
 RELEASE = {"status": "resolved", "resolution_notes": "OK", "transaction_decision": "release"}
 
@@ -167,6 +174,22 @@ async def test_guarded_release_is_executed_once_by_other_people(
         alert["id"],
     )
     assert (actor["id"], actor["approval_id"]) == (ben.id, held["id"])
+
+
+async def test_guarded_release_of_a_decided_transaction_only_resolves_the_alert(
+    harness: Harness, platform: GuardedRecords
+) -> None:
+    alert = await transfer(harness, platform.maker)
+    await set_rules(harness, build_rule("review_release", roles=["system_admin"]))
+    ben, cleo = await harness.create_admin(), await harness.create_admin()
+    held = require_held(await release(harness, alert, ben))
+    decision = ReviewDecision(transaction_id=decode_id(alert["transaction_id"]), release=False)
+    (await harness.services.ledger.submit(decision)).require_accepted()
+    executed = await approve(harness, held, cleo)
+    assert (executed["status"], executed["code"]) == ("executed", None)
+    assert executed["result"]["message"].endswith("was decided earlier: failed.")
+    (resolved,) = await list_alerts(harness, status="resolved")
+    assert resolved["id"] == alert["id"]
 
 
 async def test_transactions_of_an_approval_have_all_its_makers(

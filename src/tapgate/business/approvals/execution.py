@@ -26,7 +26,6 @@ from tapgate.http.endpoint import Endpoint, Reply
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.store.database import RaiseAfterCommit
-from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.approvals import ApprovalStatus, ApprovalVerdict
@@ -97,9 +96,9 @@ async def _run(services: Services, approval: Approval) -> None:
     _require_unchanged(approval, proposal, arguments.get("body"))
     if endpoint.takes_tx:
         await _call_in_transaction(request, approval, endpoint, arguments)
-    else:  # the ledger ends the approval in its own transaction
+    else:
         response = await endpoint.handler(request, **arguments)
-        await queries.save_receipt(services.database, approval.id, _to_result(response))
+        await _complete(request, approval, _to_result(response))
 
 
 async def _require_valid_approvals(services: Services, approval: Approval) -> int:
@@ -152,20 +151,14 @@ async def _load_maker(services: Services, approval: Approval) -> Principal:
 def _build_request(
     services: Services, approval: Approval, maker: Principal, executor: int, *, path: str, ip: str
 ) -> ApprovedRequest:
-    async def end(tx: Transaction, result: Any) -> None:
-        await operations.end_execution(
-            tx, request.actor, approval.id, result, currency=services.settings.currency
-        )
-
-    request = ApprovedRequest(
+    return ApprovedRequest(
         services=services,
         path=path,
         ip=ip,
         request_id=approval.public_id,
         caller=maker,
-        approval=ApprovedCall(id=approval.public_id, executed_by=executor, end=end),
+        approval=ApprovedCall(id=approval.public_id, executed_by=executor),
     )
-    return request
 
 
 def _require_unchanged(approval: Approval, proposal: Proposal | None, body: Any) -> None:
@@ -219,6 +212,23 @@ async def _call_in_transaction(
         sealed = services.vault.seal(msgspec.json.encode(result), context)
         result_for = request.approval.executed_by if has_link else approval.maker_id
         await end(hidden, sealed_result=sealed, result_for=result_for)
+
+
+async def _complete(request: ApprovedRequest, approval: Approval, result: dict[str, Any]) -> None:
+    """Store the result of a request whose approval the ledger has ended in its own transaction.
+
+    A review of a transaction that was decided without its alert only resolves the alert, which the
+    ledger does not do, so its approval ends here.
+    """
+    services = request.services
+    async with services.transaction() as tx:
+        current = await queries.get(tx, approval.id, lock=True)
+        if current.status != ApprovalStatus.APPROVED:
+            await queries.save_receipt(tx, approval.id, result)
+            return
+        await operations.end_execution(
+            tx, request.actor, approval.id, result, currency=services.settings.currency
+        )
 
 
 def _to_result(response: Any) -> dict[str, Any]:

@@ -274,9 +274,9 @@ async def take_sealed_result(tx: Transaction, approval_id: int) -> bytes | None:
     return sealed
 
 
-async def save_receipt(database: Database, approval_id: int, receipt: dict[str, Any]) -> None:
+async def save_receipt(tx: Transaction, approval_id: int, receipt: dict[str, Any]) -> None:
     """Complete an executed money request's result."""
-    await database.execute(
+    await tx.execute(
         "UPDATE approvals SET result = $2 WHERE id = $1 AND status = 'executed'",
         approval_id,
         receipt,

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from tapgate.http.endpoint import Endpoint
-from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.admin import AdminRole
 from tapgate_client.schemas.approvals import Operation
 
@@ -94,13 +93,8 @@ class Unguarded(StrEnum):
 
 
 class ApprovedCall(msgspec.Struct, frozen=True, kw_only=True):
-    """Approval for the request that is being executed.
-
-    `end` marks the approval as executed in the given transaction, with the result. It fails if the
-    approval is no longer waiting for its execution.
-    """
+    """Approval for the request that is being executed."""
 
     id: str
     #: ID of the approving admin.
     executed_by: int
-    end: Callable[[Transaction, Any], Awaitable[None]]

@@ -7,7 +7,6 @@ from tapgate.business.compliance.alerts import model, queries
 from tapgate.business.compliance.alerts.model import Alert
 from tapgate.events.audit.trail import AuditTrail, Changes, diff_records
 from tapgate.events.notifications.events import publish
-from tapgate.http.api.guards import ApprovedCall
 from tapgate.ledger.commands import ReviewDecision, TransactionResult
 from tapgate.ledger.engine.group_commit import Ledger
 from tapgate.runtime.store.transaction import OpenTransaction, Transaction
@@ -92,13 +91,13 @@ async def resolve_review(
     alert: Alert,
     resolution: Resolution,
     *,
-    approval: ApprovedCall | None = None,
+    approval_id: int | None = None,
 ) -> tuple[Alert, str]:
     """Resolve an alert that holds a transaction; also return a message about its outcome.
 
     The ledger applies the review decision and calls `close_alert` in the same database transaction.
     Either both happen or neither does, and only one of two concurrent decisions is applied. The
-    decision's approval, if one was required, ends in the same database transaction too.
+    approval with this ID ends in the same database transaction too.
     """
     assert alert.transaction_id is not None
     release = resolution.transaction_decision == TransactionDecision.RELEASE
@@ -109,7 +108,7 @@ async def resolve_review(
             alert_id=alert.id,
             resolution=resolution,
             audit=actor.build_audit_facts(resolution.resolution_notes),
-            approval_id=None if approval is None else ids.decode(ids.APPROVAL, approval.id),
+            approval_id=approval_id,
         )
     )
     if outcome.code != Code.ALREADY_RESOLVED:
@@ -122,8 +121,6 @@ async def resolve_review(
     async with open_transaction() as tx:
         decided = await queries.get_transaction_status(tx, alert.transaction_id)
         resolved = await resolve(tx, actor, alert.id, resolution)
-        if approval is not None:
-            await approval.end(tx, {"status": decided})
     return resolved, f"Alert resolved. The transaction was decided earlier: {decided}."
 
 

@@ -184,6 +184,7 @@ async def resolve_alert(request: GuardedRequest, id: AlertId, body: Resolution) 
     require_unresolved(alert)
     require_transaction_decision(alert, body)
     if alert.review:
+        approval = request.approval
         if body.transaction_decision == TransactionDecision.RELEASE:
             assert alert.transaction_id is not None
             requesters = await list_requesters(services.database, alert.transaction_id)
@@ -194,7 +195,7 @@ async def resolve_alert(request: GuardedRequest, id: AlertId, body: Resolution) 
             request.actor,
             alert,
             body,
-            approval=request.approval,
+            approval_id=None if approval is None else ids.decode(ids.APPROVAL, approval.id),
         )
     else:
         async with services.transaction() as tx:
