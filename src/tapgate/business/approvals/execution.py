@@ -28,7 +28,7 @@ from tapgate.runtime.background import run_periodically
 from tapgate.runtime.store.database import RaiseAfterCommit
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.schemas.approvals import ApprovalStatus, ApprovalVerdict
+from tapgate_client.schemas.approvals import ApprovalStatus
 
 _log = structlog.get_logger()
 _POLL_SECONDS: Final = 5.0
@@ -111,10 +111,8 @@ async def _require_valid_approvals(services: Services, approval: Approval) -> in
             "An admin who approved the request may no longer approve it.",
             details={"required": approval.roles},
         )
-    if approval.executed_by is not None:
-        return approval.executed_by
-    # Approved by a process that ran the previous release.
-    return [item.admin_id for item in decisions if item.decision == ApprovalVerdict.APPROVE][-1]
+    assert approval.executed_by is not None
+    return approval.executed_by
 
 
 async def _require_valid_key(services: Services, call: StoredCall) -> None:
