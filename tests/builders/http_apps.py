@@ -23,6 +23,7 @@ from tapgate.auth.principals import Principal
 from tapgate.business.staff.request_logs.recorder import RequestLog
 from tapgate.core import settings
 from tapgate.core.id_generator import IdGenerator
+from tapgate.core.pagination import paginate
 from tapgate.http.api.access import Access
 from tapgate.http.api.app import App, Site
 from tapgate.http.api.latency_samples import LatencySamples
@@ -50,7 +51,7 @@ from tapgate_client.schemas.fields import (
 )
 from tapgate_client.schemas.health import Replication, ReplicationMode
 from tapgate_client.schemas.nodes import NodeRole
-from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.pagination import Page, PageQuery
 
 
 class LogCapture:

@@ -9,6 +9,7 @@ from tapgate.business.agents.model import ACTIVATE, SUSPEND, TERMINATE, to_balan
 from tapgate.business.agents.pins import pin_operations
 from tapgate.business.owners.status_transitions import Transition
 from tapgate.business.pins import routes as pin_routes
+from tapgate.core.pagination import paginate
 from tapgate.core.records import AgentId
 from tapgate.events.notifications import message_statuses
 from tapgate.events.notifications.codes import ONE_TIME_CODE_TEMPLATE
@@ -34,7 +35,7 @@ from tapgate_client.schemas.agents import (
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.common import OptionalReason, Reason, SuccessResponse
 from tapgate_client.schemas.messages import MessageRecord
-from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.pagination import Page, PageQuery
 from tapgate_client.schemas.subscribers import PinReset
 
 endpoints = Endpoints("Agents", "/api/v1/agents", objects=ObjectAccess.ANY)

@@ -8,6 +8,7 @@ from tapgate.business.approval_rules.queries import get_suspension, list_rules, 
 from tapgate.business.approvals import model, operations, queries, records
 from tapgate.business.approvals.execution import execute
 from tapgate.business.approvals.model import Approval
+from tapgate.core.pagination import paginate
 from tapgate.core.records import ApprovalId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
@@ -27,7 +28,7 @@ from tapgate_client.schemas.approvals import (
     Operation,
 )
 from tapgate_client.schemas.common import Reason
-from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.pagination import Page
 
 rule_endpoints = Endpoints("Approvals", "/api/v1/admin/approval-rules", objects=ObjectAccess.ANY)
 endpoints = Endpoints(

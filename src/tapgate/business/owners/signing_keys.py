@@ -7,6 +7,7 @@ import msgspec
 from tapgate.auth.actors import Actor
 from tapgate.auth.hmac_keys import HmacKeys
 from tapgate.business.owners.owner_table import OwnerTable
+from tapgate.core.pagination import paginate
 from tapgate.core.records import build_record
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.http.api.request_context import RequestContext
@@ -14,7 +15,7 @@ from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.common import SigningKeyCreated
-from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.pagination import Page, PageQuery
 
 R = TypeVar("R", bound=msgspec.Struct)
 

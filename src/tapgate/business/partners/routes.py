@@ -17,6 +17,7 @@ from tapgate.business.payments.transactions.money_requests import (
     submit_request,
     to_minor_units,
 )
+from tapgate.core.pagination import paginate
 from tapgate.core.records import PartnerId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
@@ -31,7 +32,7 @@ from tapgate_client import ids, money
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.common import OptionalReason, Rotation, SigningKeyCreated
-from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.pagination import Page, PageQuery
 from tapgate_client.schemas.partners import (
     NewPartner,
     PartnerCreated,

@@ -17,6 +17,7 @@ from tapgate.business.customers.subscribers.model import Subscriber
 from tapgate.business.payments.transactions.reader import TransactionReader
 from tapgate.business.support import routes as support_routes
 from tapgate.core.id_generator import first_id_at, get_time
+from tapgate.core.pagination import encode_cursor
 from tapgate.events.audit import routes as audit
 from tapgate.events.notifications import message_statuses
 from tapgate.http.api.access import Access, map_access
@@ -26,7 +27,7 @@ from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.schemas.audit import AuditResult
 from tapgate_client.schemas.compliance import AlertFilters
-from tapgate_client.schemas.pagination import PageQuery, encode_cursor
+from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.timeline import TimelineFilters, TimelineItem, TimelineKind
 from tapgate_client.schemas.transactions import TransactionFilters, TransactionRecord
 

@@ -4,13 +4,14 @@ from operator import attrgetter
 
 from tapgate.business.customers.subscribers import queries as subscribers
 from tapgate.business.reporting.timeline import load_timeline
+from tapgate.core.pagination import paginate
 from tapgate.core.records import SubscriberId
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate_client.errors import Code
-from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.timeline import TimelineFilters, TimelineItem
 
 endpoints = Endpoints(

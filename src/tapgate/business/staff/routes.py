@@ -9,6 +9,7 @@ from tapgate.auth.sessions import SessionOrigin, TokenReuseError
 from tapgate.business.approval_rules.check import load_approver_counts
 from tapgate.business.staff import model, operations, queries
 from tapgate.business.staff.account import operations as account_operations
+from tapgate.core.pagination import paginate
 from tapgate.core.records import AdminId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
@@ -33,7 +34,7 @@ from tapgate_client.schemas.admin import (
     Tokens,
 )
 from tapgate_client.schemas.approvals import Operation
-from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.pagination import Page, PageQuery
 from tapgate_client.schemas.passkeys import PasskeyLogin, RequestOptions
 
 endpoints = Endpoints("Admin", "/api/v1/admin", objects=ObjectAccess.ANY)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.business.support import model, operations, queries
 from tapgate.business.support.model import SupportRequest
+from tapgate.core.pagination import paginate
 from tapgate.core.records import SupportRequestId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
@@ -18,7 +19,7 @@ from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
-from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.support import (
     NewSupportMessage,
     SupportReply,

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 from zoneinfo import ZoneInfo
 
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
+from tapgate.core.pagination import paginate
 from tapgate.events.audit import entry
 from tapgate.events.audit.names import build_subject, list_references, load_names
 from tapgate.events.audit.verification import Verifier
@@ -19,7 +20,6 @@ from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.conditions import Conditions
 from tapgate.runtime.store.database import Database
 from tapgate_client.schemas.audit import AuditLogQuery, AuditPage, Verification, VerifyQuery
-from tapgate_client.schemas.pagination import paginate
 from tapgate_client.schemas.periods import parse_period_end, parse_period_start
 
 endpoints = Endpoints("Audit", objects=ObjectAccess.ANY)

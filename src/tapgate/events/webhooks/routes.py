@@ -4,6 +4,7 @@ from operator import itemgetter
 
 import msgspec
 
+from tapgate.core.pagination import paginate
 from tapgate.core.records import DeliveryId, WebhookEndpointId
 from tapgate.events.webhooks import delivery_queue, model, operations, queries
 from tapgate.events.webhooks.event_data import find_hidden_responses, load_event_data
@@ -14,7 +15,7 @@ from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.approvals import Operation
-from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.webhooks import (
     NewWebhookEndpoint,
     SecretRotation,

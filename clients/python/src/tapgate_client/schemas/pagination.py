@@ -1,13 +1,6 @@
-"""Cursor pagination for lists.
+"""Queries and pages for lists. `next_cursor` encodes the position of a page's last row."""
 
-The cursor encodes the position of a page's last row, so that rows added between two requests cause
-neither duplicates nor gaps. In most lists, which are newest first, the position is the row's ID. In
-a list with another order, it is the row's sort key followed by its ID.
-"""
-
-from collections.abc import Callable, Sequence
 from enum import StrEnum
-from operator import attrgetter
 from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
@@ -17,22 +10,16 @@ from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.fields import IntegerRange, InvalidValueError, LogForm, Rule
 from tapgate_client.schemas.values import Word
 
-Row = TypeVar("Row")
 T = TypeVar("T")
 
-_CURSOR_PREFIX = "cur_"
+CURSOR_PREFIX = "cur_"
 _ENCODED_LENGTH = len(ids.encode("", 0))
 INVALID_CURSOR = "must be the next_cursor of an earlier page"
 
 
-def encode_cursor(position: int | tuple[int, ...]) -> str:
-    numbers = (position,) if isinstance(position, int) else position
-    return _CURSOR_PREFIX + "".join(ids.encode("", number) for number in numbers)
-
-
 def _decode_cursor(cursor: str) -> tuple[int, ...]:
     """Return the position that a cursor encodes, or an empty tuple if it is not a cursor."""
-    text = cursor.removeprefix(_CURSOR_PREFIX)
+    text = cursor.removeprefix(CURSOR_PREFIX)
     numbers = [
         ids.decode("", text[start : start + _ENCODED_LENGTH])
         for start in range(0, len(text), _ENCODED_LENGTH)
@@ -44,7 +31,7 @@ def _decode_cursor(cursor: str) -> tuple[int, ...]:
 
 class CursorRule(Rule):
     log_form = LogForm.WORD
-    example = ids.encode(_CURSOR_PREFIX, 1 << 60)
+    example = ids.encode(CURSOR_PREFIX, 1 << 60)
 
     def check(self, value: str) -> str:
         if not _decode_cursor(value):
@@ -116,24 +103,3 @@ class Page(msgspec.Struct, Generic[T]):
     has_more: bool
     next_cursor: Word | None
     masked: bool | msgspec.UnsetType = msgspec.UNSET
-
-
-def paginate(
-    rows: Sequence[Row],
-    query: PageQuery,
-    to_record: Callable[[Row], T],
-    key: Callable[[Row], int | tuple[int, ...]] = attrgetter("id"),
-) -> Page[T]:
-    """Return a page of rows that were selected with `LIMIT query.limit + 1`.
-
-    `to_record` returns a row's record, `key` its position.
-    """
-    page_rows = rows[: query.limit]
-    has_more = len(rows) > query.limit
-    data = [to_record(row) for row in page_rows]
-    return Page(
-        data=data,
-        has_more=has_more,
-        next_cursor=encode_cursor(key(page_rows[-1])) if has_more else None,
-        masked=any(getattr(record, "masked", False) for record in data) or msgspec.UNSET,
-    )

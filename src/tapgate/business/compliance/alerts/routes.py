@@ -15,6 +15,7 @@ from tapgate.business.compliance.alerts.model import (
     to_record,
 )
 from tapgate.business.compliance.alerts.requesters import list_requesters, require_other_person
+from tapgate.core.pagination import paginate
 from tapgate.core.records import AlertId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
@@ -36,7 +37,7 @@ from tapgate_client.schemas.compliance import (
     Resolution,
     TransactionDecision,
 )
-from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.pagination import Page
 
 endpoints = Endpoints(
     "Compliance", "/api/v1/compliance/alerts", access=Access(roles="AC"), objects=ObjectAccess.ANY

@@ -4,6 +4,7 @@ import msgspec
 
 from tapgate.business.compliance.rules import operations, queries
 from tapgate.business.compliance.rules.model import to_record
+from tapgate.core.pagination import paginate
 from tapgate.core.records import RuleId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal
@@ -14,7 +15,7 @@ from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.compliance import NewRule, RuleRecord, RuleUpdate
-from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.pagination import Page, PageQuery
 
 endpoints = Endpoints(
     "Compliance", "/api/v1/compliance/rules", access=Access(roles="AC"), objects=ObjectAccess.ANY

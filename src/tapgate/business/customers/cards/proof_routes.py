@@ -4,6 +4,7 @@ from tapgate.business.customers.cards import keysets, personalization, queries, 
 from tapgate.business.customers.cards.keysets import to_record
 from tapgate.business.customers.cards.model import to_record as to_card_record
 from tapgate.business.customers.subscribers.restriction import require_subscriber_access
+from tapgate.core.pagination import paginate
 from tapgate.core.records import CardKeysetId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
@@ -24,7 +25,7 @@ from tapgate_client.schemas.card_proofs import (
     PersonalizationConfirmation,
 )
 from tapgate_client.schemas.cards import CardRecord
-from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.pagination import Page, PageQuery
 
 endpoints = Endpoints("Cards", "/api/v1/cards")
 

@@ -8,6 +8,7 @@ from tapgate.business.customers.cards.upload import upload
 from tapgate.business.customers.cards.upload_parser import UPLOAD_MEDIA_TYPES
 from tapgate.business.customers.subscribers.restriction import require_subscriber_access
 from tapgate.business.pins import routes as pin_routes
+from tapgate.core.pagination import paginate
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
@@ -28,7 +29,7 @@ from tapgate_client.schemas.cards import (
     UploadCardsResponse,
 )
 from tapgate_client.schemas.common import OptionalReason, SuccessResponse
-from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.subscribers import PinChange, PinReset
 
 endpoints = Endpoints("Cards", "/api/v1/cards", objects=ObjectAccess.UNRESTRICTED)

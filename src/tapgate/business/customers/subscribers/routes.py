@@ -14,6 +14,7 @@ from tapgate.business.customers.subscribers.model import (
 )
 from tapgate.business.customers.subscribers.pins import pin_operations
 from tapgate.business.pins import routes as pin_routes
+from tapgate.core.pagination import paginate
 from tapgate.core.records import SubscriberId
 from tapgate.events.notifications import message_statuses
 from tapgate.events.notifications.codes import ONE_TIME_CODE_TEMPLATE
@@ -28,7 +29,7 @@ from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.common import OptionalReason, Reason, SuccessResponse
 from tapgate_client.schemas.messages import MessageRecord
-from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.subscribers import (
     AccessGranted,
     DisclosedSubscriber,

@@ -7,11 +7,11 @@ from zoneinfo import ZoneInfo
 
 from tapgate.business.finance.general_ledger import queries
 from tapgate.business.finance.general_ledger.journal_formats import BUILDERS
+from tapgate.core.pagination import encode_cursor
 from tapgate.ledger.archive.archived import require_live
 from tapgate.runtime.store.database import Database
 from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.general_ledger import JournalQuery
-from tapgate_client.schemas.pagination import encode_cursor
 from tapgate_client.schemas.periods import parse_period_end, parse_period_start
 
 PAGE_SIZE: Final = 1_000

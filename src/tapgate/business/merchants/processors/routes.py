@@ -12,6 +12,7 @@ from tapgate.business.payments.transactions.money_requests import (
     submit_request,
     to_minor_units,
 )
+from tapgate.core.pagination import paginate
 from tapgate.core.records import ProcessorId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
@@ -26,7 +27,7 @@ from tapgate_client import ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.common import OptionalReason, Reason
-from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.processors import (
     NewProcessor,
     ProcessorCreated,

@@ -18,10 +18,11 @@ from tapgate.business.payments.transactions import queries
 from tapgate.business.payments.transactions.entries import get_entries
 from tapgate.business.payments.transactions.model import Transaction, parse_user_id, to_record
 from tapgate.business.payments.transactions.queries import TransactionQuery, TransactionSums
+from tapgate.core.pagination import paginate
 from tapgate.runtime.store.database import Database
 from tapgate_client import clock, ids
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.transactions import (
     ReplaySummary,
     TransactionChain,

@@ -9,6 +9,7 @@ from tapgate.auth.passkeys import InvalidPasskeyError
 from tapgate.business.staff import queries as admin_queries
 from tapgate.business.staff.account import operations, queries
 from tapgate.business.staff.account.first_factor import require_first_factor_proof
+from tapgate.core.pagination import paginate
 from tapgate.core.records import PasskeyId, build_record
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
@@ -18,7 +19,7 @@ from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import invalid_field
-from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.pagination import Page, PageQuery
 from tapgate_client.schemas.passkeys import (
     CreationOptions,
     EnrolledPasskey,

@@ -9,6 +9,7 @@ from tapgate.business.staff import model
 from tapgate.business.staff import queries as admin_queries
 from tapgate.business.staff.account import operations, queries
 from tapgate.business.staff.account.first_factor import require_first_factor_proof
+from tapgate.core.pagination import paginate
 from tapgate.core.records import SessionId, build_record
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
@@ -30,7 +31,7 @@ from tapgate_client.schemas.account import (
     VerifiedFactor,
 )
 from tapgate_client.schemas.branding import Preferences, PreferencesUpdate
-from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.pagination import Page, PageQuery
 
 endpoints = Endpoints(
     "Account", "/api/v1/admin/me", access=Access(roles="ACSF"), objects=ObjectAccess.OWN

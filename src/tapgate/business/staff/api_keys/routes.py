@@ -5,6 +5,7 @@ from collections.abc import Collection
 import msgspec
 
 from tapgate.business.staff.api_keys import model, operations
+from tapgate.core.pagination import paginate
 from tapgate.core.records import ApiKeyId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
@@ -23,7 +24,7 @@ from tapgate_client.schemas.admin import (
 )
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.common import Rotation
-from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.pagination import Page
 
 endpoints = Endpoints(
     "Admin", "/api/v1/admin/api-keys", access=Access(roles="A"), objects=ObjectAccess.ANY

@@ -9,13 +9,14 @@ import msgspec
 
 from tapgate.business.staff.request_logs import queries
 from tapgate.core.id_generator import get_time
+from tapgate.core.pagination import paginate
 from tapgate.core.records import RequestLogId, require_record
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate_client import clock, ids
-from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.request_logs import LoggedRequest, LoggedRequestDetails, RequestLogQuery
 
 endpoints = Endpoints(

@@ -3,6 +3,7 @@
 from operator import attrgetter
 
 from tapgate.business.customers.subscribers.kyc_documents import reviews
+from tapgate.core.pagination import paginate
 from tapgate.core.records import SubscriberId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
@@ -12,7 +13,7 @@ from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
 from tapgate_client.schemas.kyc_reviews import KycReviewFilters, KycReviewRecord
-from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.pagination import Page
 
 endpoints = Endpoints(
     "Subscribers", "/api/v1", access=Access(roles="AC"), objects=ObjectAccess.UNRESTRICTED

@@ -9,6 +9,7 @@ from tapgate.business.customers.subscribers.kyc_documents.model import (
     to_record,
 )
 from tapgate.business.customers.subscribers.model import to_record as to_subscriber_record
+from tapgate.core.pagination import paginate
 from tapgate.core.records import SubscriberId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
@@ -18,7 +19,7 @@ from tapgate.http.endpoint import FILE_MEDIA_TYPE, MEBIBYTE, Endpoints, Reply
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
-from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.pagination import Page, PageQuery
 from tapgate_client.schemas.subscribers import (
     DocumentAdded,
     DocumentRecord,

@@ -5,6 +5,7 @@ from tapgate.business.merchants.processors.terminals import operations, queries
 from tapgate.business.merchants.processors.terminals.model import BLOCK, UNBLOCK, to_record
 from tapgate.business.owners.status_transitions import Transition
 from tapgate.business.payments.transactions.money_requests import decode_id
+from tapgate.core.pagination import paginate
 from tapgate.core.records import ProcessorId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
@@ -16,7 +17,7 @@ from tapgate_client import ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.common import OptionalReason
-from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.pagination import Page, PageQuery
 from tapgate_client.schemas.processors import (
     NewTerminal,
     TerminalAdded,
