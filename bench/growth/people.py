@@ -10,9 +10,9 @@ from typing import Final
 
 import asyncpg
 
+from tapgate.core.public_names import mask_person_name
 from tapgate.ledger import chart
 from tapgate.ledger.rules.loaded_rules import load_rules
-from tapgate_client import names
 from tapgate_sandbox.demo import country
 
 #: Maximum accounts per dataset card, including the card's own. Each has its own ID slot.
@@ -72,7 +72,7 @@ async def plan_payers(connection: asyncpg.Connection, *, accounts: int, currency
     await connection.executemany(
         "INSERT INTO names VALUES ($1, $2, $3, $4)",
         [
-            (number, person.first_name, person.last_name, names.mask_person_name(person.name))
+            (number, person.first_name, person.last_name, mask_person_name(person.name))
             for number, person in enumerate(people)
         ],
     )

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from cases import each
 from growth import measure_growth
+from tapgate.core import public_names
 from tapgate_client import names
 from tapgate_client.schemas.fields import BusinessNameRule, InvalidValueError, PersonNameRule
 
@@ -73,7 +74,7 @@ def is_valid(rule: PersonNameRule, text: str) -> bool:
 def test_names_of_people_are_accepted_everywhere(name: str) -> None:
     assert PersonNameRule().check(f" {name}"[-60:]) == name
     assert BusinessNameRule().check(name) == name
-    assert names.clean_person_name(name) == name
+    assert public_names.clean_person_name(name) == name
 
 
 @each("name", BUSINESS_NAMES)
@@ -111,10 +112,10 @@ def test_openapi_pattern_rejects_links_and_line_breaks(name: str) -> None:
 
 @given(TEXTS)
 def test_cleaned_name_is_a_valid_name_or_unknown(text: str) -> None:
-    person, business = names.clean_person_name(text), names.clean_business_name(text)
+    person, business = public_names.clean_person_name(text), public_names.clean_business_name(text)
     assert person == "?" or names.is_person_name(person)
     assert business == "?" or names.is_business_name(business)
-    assert names.clean_person_name(person) == person
+    assert public_names.clean_person_name(person) == person
     if names.is_person_name(text):
         assert person == " ".join(text.split())
 
@@ -122,10 +123,10 @@ def test_cleaned_name_is_a_valid_name_or_unknown(text: str) -> None:
 @given(TEXTS, TEXTS)
 def test_nothing_shown_to_others_has_a_link(first: str, last: str) -> None:
     for shown in (
-        names.build_public_name(first, last),
-        names.mask_person_name(first),
-        names.mask_agent_name(first),
-        names.get_counterparty_name(None, first, is_person=True),
+        public_names.build_public_name(first, last),
+        public_names.mask_person_name(first),
+        public_names.mask_agent_name(first),
+        public_names.get_counterparty_name(None, first, is_person=True),
     ):
         assert LINK_PATTERN.search(shown) is None, shown
         assert len(shown) <= names.MAX_NAME_LENGTH + 5
@@ -146,7 +147,7 @@ def test_nothing_shown_to_others_has_a_link(first: str, last: str) -> None:
     ],
 )
 def test_stored_name_is_cleaned_for_display(stored: str, shown: str) -> None:
-    assert names.clean_person_name(stored) == shown
+    assert public_names.clean_person_name(stored) == shown
 
 
 @each(
@@ -160,7 +161,7 @@ def test_stored_name_is_cleaned_for_display(stored: str, shown: str) -> None:
     ],
 )
 def test_public_name_has_one_initial(first: str, last: str, shown: str) -> None:
-    assert names.build_public_name(first, last) == shown
+    assert public_names.build_public_name(first, last) == shown
 
 
 @each(
@@ -179,7 +180,7 @@ def test_public_name_has_one_initial(first: str, last: str, shown: str) -> None:
     ],
 )
 def test_links_are_hidden_in_texts_for_others(text: str, shown: str) -> None:
-    assert names.hide_links(text) == shown
+    assert public_names.hide_links(text) == shown
 
 
 @each(
@@ -190,7 +191,7 @@ def test_links_are_hidden_in_texts_for_others(text: str, shown: str) -> None:
     ],
 )
 def test_hiding_links_takes_time_linear_in_the_text(unit: str) -> None:
-    assert measure_growth(names.hide_links, unit, 250) < 8
+    assert measure_growth(public_names.hide_links, unit, 250) < 8
 
 
 @each(
@@ -205,4 +206,4 @@ def test_hiding_links_takes_time_linear_in_the_text(unit: str) -> None:
     ],
 )
 def test_merchant_name_of_a_payment_is_cleaned(merchant_name: str | None, shown: str) -> None:
-    assert names.get_counterparty_name(merchant_name, "Kamara", is_person=False) == shown
+    assert public_names.get_counterparty_name(merchant_name, "Kamara", is_person=False) == shown

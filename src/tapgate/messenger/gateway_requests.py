@@ -14,6 +14,13 @@ from typing import Any, ClassVar
 import msgspec
 import structlog
 
+from tapgate.core.public_names import (
+    build_public_name,
+    clean_business_name,
+    clean_person_name,
+    get_counterparty_name,
+    mask_person_name,
+)
 from tapgate.messenger.model import (
     Agent,
     Card,
@@ -28,13 +35,6 @@ from tapgate.messenger.model import (
 from tapgate_client import AsyncTapgateClient, TapgateError
 from tapgate_client import exceptions as client
 from tapgate_client.errors import Code
-from tapgate_client.names import (
-    build_public_name,
-    clean_business_name,
-    clean_person_name,
-    get_counterparty_name,
-    mask_person_name,
-)
 from tapgate_client.schemas.agents import AgentStatus
 from tapgate_client.schemas.cards import CardRecord, CardStatus, CardType, DisclosedCard
 from tapgate_client.schemas.subscribers import (

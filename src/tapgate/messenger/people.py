@@ -5,9 +5,9 @@ from datetime import datetime
 import asyncpg
 import msgspec
 
+from tapgate.core.public_names import clean_person_name
 from tapgate.messenger.model import Person, Recipient
 from tapgate.runtime.store.database import Database
-from tapgate_client.names import clean_person_name
 
 
 async def load_person(database: Database | asyncpg.Connection, address: str) -> Person:

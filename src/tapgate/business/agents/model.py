@@ -7,11 +7,11 @@ from typing import Final
 import msgspec
 
 from tapgate.business.owners.status_transitions import Transition, build_suspension
+from tapgate.core.public_names import clean_business_name, mask_agent_name
 from tapgate.core.records import build_record, get_given_fields, require_id
 from tapgate.ledger.chart import AccountStatus
 from tapgate_client import ids, money
 from tapgate_client.errors import ApiError, Code, invalid_field
-from tapgate_client.names import clean_business_name, mask_agent_name
 from tapgate_client.schemas.agents import (
     AgentBalance,
     AgentRecord,

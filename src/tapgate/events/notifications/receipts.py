@@ -14,6 +14,7 @@ import msgspec
 
 from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.core.id_generator import get_time_sql
+from tapgate.core.public_names import clean_business_name, get_counterparty_name
 from tapgate.core.settings.business import Receipts
 from tapgate.core.vault import Vault
 from tapgate.events.notifications.notification_messages import (
@@ -34,7 +35,6 @@ from tapgate.runtime.background import run_periodically
 from tapgate.runtime.store.transaction import Transaction
 from tapgate.runtime.store.work_queue import build_backlog_sql, build_dequeue_sql
 from tapgate_client import ids, money
-from tapgate_client.names import clean_business_name, get_counterparty_name
 from tapgate_client.schemas.subscribers import SubscriberLanguage
 
 POLL_INTERVAL_SECONDS: Final = 0.5

@@ -8,11 +8,11 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from tapgate.business.owners.status_transitions import Transition
+from tapgate.core.public_names import build_public_name
 from tapgate.core.records import build_record, get_given_fields
 from tapgate.ledger.decisions.allowance import Allowance
 from tapgate_client import clock, ids, money
 from tapgate_client.errors import ApiError, Code, invalid_field
-from tapgate_client.names import build_public_name
 from tapgate_client.schemas.subscribers import (
     DisclosedSubscriber,
     IdType,

@@ -8,6 +8,7 @@ from tapgate.auth.disclosure import Reader
 from tapgate.business.customers.cards import queries as cards
 from tapgate.business.customers.cards import tap_history
 from tapgate.business.customers.cards.model import Card
+from tapgate.core.public_names import clean_person_name, mask_person_name
 from tapgate.ledger.card_proofs.verifier import OTHER_CARD_MESSAGE, ProofResult, find_proof_error
 from tapgate.ledger.chart import AccountStatus
 from tapgate.ledger.pins.pin_failures import check_pin
@@ -16,7 +17,6 @@ from tapgate.runtime.store.database import Database, RaiseAfterCommit
 from tapgate.runtime.store.transaction import OpenTransaction, Transaction
 from tapgate_client import ids, money
 from tapgate_client.errors import ApiError, Code, invalid_field, require_found
-from tapgate_client.names import clean_person_name, mask_person_name
 from tapgate_client.schemas.cards import CardStatus
 from tapgate_client.schemas.pos import LookupCardResponse, VerifyCardResponse
 

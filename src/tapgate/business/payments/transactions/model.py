@@ -7,15 +7,15 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from tapgate.ledger import chart
-from tapgate.ledger.commands import decode_result
-from tapgate_client import clock, ids, money
-from tapgate_client.names import (
+from tapgate.core.public_names import (
     clean_business_name,
     clean_merchant_name,
     clean_person_name,
     hide_links,
 )
+from tapgate.ledger import chart
+from tapgate.ledger.commands import decode_result
+from tapgate_client import clock, ids, money
 from tapgate_client.schemas.transactions import (
     Channel,
     Direction,

@@ -14,6 +14,7 @@ from tapgate.business.payments.transactions.money_requests import (
     to_minor_units,
 )
 from tapgate.business.payments.wallets import balance, quote
+from tapgate.core.public_names import clean_person_name
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
@@ -24,7 +25,6 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party
 from tapgate_client import ids
 from tapgate_client.errors import Code
-from tapgate_client.names import clean_person_name
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.wallets import (
     Balance,

@@ -10,13 +10,13 @@ import asyncpg
 
 from tapgate.business.payments.wallets.statements.model import Movement, Period
 from tapgate.core.id_generator import first_id_at
+from tapgate.core.public_names import get_counterparty_name, hide_links
 from tapgate.ledger.archive import archived
 from tapgate.runtime.store.database import USE_GENERIC_PLANS, Database
 from tapgate.runtime.store.id_ranges import MAX_ID
 from tapgate.runtime.store.pipeline import send_ahead
 from tapgate.runtime.store.rows import insert_values
 from tapgate.runtime.store.transaction import Transaction
-from tapgate_client.names import get_counterparty_name, hide_links
 from tapgate_client.schemas.wallets import StatementFormat
 
 #: A long history may take longer than the default timeout allows.
