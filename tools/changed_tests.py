@@ -28,7 +28,6 @@ MIRRORS: Final = {
     "src/tapgate/http": "tests/http/api",
     "src/tapgate/http/rate_limits": "tests/http/rate_limits",
     "src/tapgate/ledger/rules": "tests/ledger",
-    "src/tapgate/events/webhooks": "tests/events/notifications",
     "tools/manual": "tests/docs",
 }
 #: Folders of shared test code: every test may depend on them.

@@ -152,7 +152,7 @@ CHECKS: Final = {
     "add-an-event": """
         from datetime import UTC, datetime
         import msgspec
-        from events.notifications.test_webhooks_docs import test_every_event_is_described
+        from events.webhooks.test_webhooks_docs import test_every_event_is_described
         from tapgate.business.customers.subscribers.model import Subscriber, list_events
         from tapgate.sites.console.translation.translator import Language, get_translator
         from tapgate_client.schemas.webhooks import WEBHOOK_EVENT_TYPES

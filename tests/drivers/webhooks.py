@@ -14,9 +14,9 @@ import asyncpg
 import httpx2
 import msgspec
 
-from tapgate.events.notifications.events import publish
 from tapgate.events.webhooks import model
 from tapgate.events.webhooks.sender import WebhookSender
+from tapgate.events.webhooks.webhook_events import publish
 from tapgate.events.webhooks.worker import WebhookWorker
 from tapgate.http.api.services import Services
 from tapgate_client import ids, signing

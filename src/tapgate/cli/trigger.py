@@ -4,8 +4,8 @@ from typing import Any, Final
 
 from tapgate.core.settings import Settings
 from tapgate.core.settings.declaration import SettingsError
-from tapgate.events.notifications.events import publish_data
 from tapgate.events.webhooks.event_data import build_event_data
+from tapgate.events.webhooks.webhook_events import publish_data
 from tapgate.http.api.examples import build_response_example
 from tapgate.http.api.services import Services
 from tapgate.server.event_records import EVENT_RECORD_LOADERS, EVENT_RECORD_TYPES

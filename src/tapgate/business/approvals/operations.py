@@ -25,7 +25,7 @@ from tapgate.business.approval_rules.queries import (
 from tapgate.business.approvals import model, queries
 from tapgate.business.approvals.model import Approval, Decision
 from tapgate.events.audit.trail import AuditTrail
-from tapgate.events.notifications.events import publish
+from tapgate.events.webhooks.webhook_events import publish
 from tapgate.http.api.guards import Requirement
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import clock, ids

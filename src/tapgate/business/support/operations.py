@@ -11,8 +11,8 @@ from tapgate.business.support import model, queries
 from tapgate.business.support.model import SupportRequest
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail, diff_records
-from tapgate.events.notifications.events import publish
 from tapgate.events.notifications.notification_messages import enqueue_message
+from tapgate.events.webhooks.webhook_events import publish
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code

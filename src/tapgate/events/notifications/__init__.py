@@ -1,1 +1,1 @@
-"""Messages and receipts to phones, and webhook events: durable queues and their workers."""
+"""Messages and receipts to phones: durable queues and their workers."""

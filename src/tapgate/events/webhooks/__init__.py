@@ -1,1 +1,1 @@
-"""Outgoing webhooks: endpoints, subscriptions and deliveries."""
+"""Webhooks: publishing events, endpoints, subscriptions and deliveries."""

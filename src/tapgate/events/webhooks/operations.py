@@ -11,10 +11,10 @@ import asyncpg
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail, Changes, diff_records
-from tapgate.events.notifications.events import publish
 from tapgate.events.webhooks import delivery_queue, model, queries
 from tapgate.events.webhooks.model import LeasedDelivery, StatusReason
 from tapgate.events.webhooks.target_urls import require_public, resolve_with_system
+from tapgate.events.webhooks.webhook_events import publish
 from tapgate.ledger.rules import loaded_rules
 from tapgate.runtime.store.signals import Signals
 from tapgate.runtime.store.transaction import Transaction

@@ -6,7 +6,7 @@ from tapgate.auth.actors import Actor
 from tapgate.business.compliance.alerts import model, queries
 from tapgate.business.compliance.alerts.model import Alert
 from tapgate.events.audit.trail import AuditTrail, Changes, diff_records
-from tapgate.events.notifications.events import publish
+from tapgate.events.webhooks.webhook_events import publish
 from tapgate.ledger.commands import ReviewDecision, TransactionResult
 from tapgate.ledger.engine.group_commit import Ledger
 from tapgate.runtime.store.transaction import OpenTransaction, Transaction

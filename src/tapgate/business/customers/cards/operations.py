@@ -20,8 +20,8 @@ from tapgate.core.records import require_id
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
-from tapgate.events.notifications.events import publish
 from tapgate.events.notifications.notification_messages import enqueue_message
+from tapgate.events.webhooks.webhook_events import publish
 from tapgate.ledger.card_proofs.verifier import OTHER_CARD_MESSAGE, ProofResult, find_proof_error
 from tapgate.ledger.pins.storage import set_pin
 from tapgate.ledger.pins.verifier import PinVerifier

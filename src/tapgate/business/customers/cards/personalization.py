@@ -17,7 +17,7 @@ from tapgate.business.customers.subscribers.restriction import require_subscribe
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
-from tapgate.events.notifications.events import publish
+from tapgate.events.webhooks.webhook_events import publish
 from tapgate.ledger.card_proofs.issuer_keys import (
     IssuerKeys,
     build_own_keys_context,

@@ -9,7 +9,7 @@ from tapgate.business.customers.subscribers.model import Subscriber
 from tapgate.business.owners.status_transitions import Transition
 from tapgate.core.settings import Settings
 from tapgate.events.audit.trail import AuditTrail
-from tapgate.events.notifications.events import publish
+from tapgate.events.webhooks.webhook_events import publish
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.pins.storage import set_pin

@@ -13,7 +13,7 @@ from tapgate.business.owners import status_transitions
 from tapgate.business.owners.signing_keys import create_signing_key
 from tapgate.business.owners.status_transitions import Transition
 from tapgate.events.audit.trail import AuditTrail
-from tapgate.events.notifications import events
+from tapgate.events.webhooks import webhook_events
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.runtime.store.transaction import Transaction
@@ -83,7 +83,7 @@ async def change_status(
         hmac_keys=hmac_keys,
     )
     if transition is model.SUSPEND:
-        await events.publish(tx, "processor.suspended", model.to_record(processor))
+        await webhook_events.publish(tx, "processor.suspended", model.to_record(processor))
     return processor
 
 

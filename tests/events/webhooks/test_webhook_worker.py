@@ -21,10 +21,10 @@ from drivers.webhooks import (
     publish_ledger_event,
     wait_until_equal,
 )
-from tapgate.events.notifications.events import publish
 from tapgate.events.webhooks import delivery_queue, retry_schedule, worker
 from tapgate.events.webhooks.event_data import RecordLoaders
 from tapgate.events.webhooks.model import AttemptResult, LeasedDelivery
+from tapgate.events.webhooks.webhook_events import publish
 from tapgate.events.webhooks.worker import WebhookWorker
 from tapgate.http.api.services import Services
 from tapgate.runtime.store.database import Database

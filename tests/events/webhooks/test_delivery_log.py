@@ -19,10 +19,10 @@ from drivers.webhooks import (
     publish_ledger_event,
 )
 from harness import Harness
-from tapgate.events.notifications.events import publish_data
 from tapgate.events.webhooks import delivery_queue, retry_schedule, sender
 from tapgate.events.webhooks.retry_after import MAX_RETRY_AFTER, parse_retry_after
 from tapgate.events.webhooks.sender import MAX_RESPONSE_BYTES, WebhookSender, decode_body_prefix
+from tapgate.events.webhooks.webhook_events import publish_data
 from tapgate.http.api.services import Services
 from tapgate_client import ids
 
