@@ -7,12 +7,12 @@ from tapgate.ledger.decisions.state import (
     EarnedCommission,
     NewTransaction,
     Posting,
-    PriorRequest,
     State,
     StoredTransaction,
     TransactionChange,
     UsageChange,
 )
+from tapgate.ledger.idempotency.replays import PriorRequest
 from tapgate.ledger.rules.commission import CashMovement
 from tapgate.ledger.rules.compliance import get_subject_accounts
 

@@ -11,12 +11,10 @@ from datetime import date
 import msgspec
 
 from tapgate.ledger import chart
-from tapgate.ledger.archive.archived import ARCHIVED
 from tapgate.ledger.card_proofs.rejected_taps import RejectedTap, build_rejected_tap
 from tapgate.ledger.commands import (
     Command,
     Outcome,
-    ScopedIdempotencyKey,
     TransactionResult,
     build_outcome,
 )
@@ -35,6 +33,7 @@ from tapgate.ledger.decisions.state import (
     TransactionChange,
     UsageChange,
 )
+from tapgate.ledger.idempotency.replays import find_replayed_reference, find_replayed_request
 from tapgate.ledger.pins.lockout import PinMatcher
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.ledger.rules.compliance import RuleMatch, find_wrong_pin_matches
@@ -73,45 +72,18 @@ def _decide(context: CommandContext, new_id: Callable[[], int]) -> Decision:
 
 
 def _find_replay(context: CommandContext) -> Outcome | None:
-    """Return a replay's original outcome, a conflict, or None for a new request.
-
-    In a conflict, the idempotency key or partner reference was used for a different request.
-    """
-    command = context.command
+    """Return a replay's original outcome, a conflict, or None for a new request."""
+    command, state = context.command, context.state
     if command.idempotency_key is not None:
-        outcome = _find_replayed_request(context.state, command.idempotency_key)
+        outcome = find_replayed_request(state.prior_requests, command.idempotency_key)
         if outcome is not None:
             return outcome
-    if command.reference is not None:
-        reference = command.reference
-        prior = context.state.prior_references.get((reference.partner_id, reference.reference))
-        if prior is not None:
-            if prior.result is None:
-                return Outcome(None, Code.DUPLICATE_REFERENCE, dict(ARCHIVED))
-            is_same_payee = context.payee is not None and prior.to_account == context.payee.id
-            if not is_same_payee or prior.amount != context.amount:
-                return Outcome(None, Code.DUPLICATE_REFERENCE)
-            return build_outcome(prior.result, replayed=True)
-    return None
-
-
-def _find_replayed_request(state: State, request: ScopedIdempotencyKey) -> Outcome | None:
-    """Return the original outcome or a conflict, or None if the idempotency key is new.
-
-    The lookup may find several requests: before idempotency keys were scoped to the API key's
-    owner, an owner's API keys could each use the same idempotency key. The request is a replay if
-    one of the fingerprints matches, and otherwise a conflict.
-    """
-    scopes = request.lookup_scopes or (request.scope,)
-    prior_requests = [state.prior_requests.get((scope, request.request_id)) for scope in scopes]
-    for prior in prior_requests:
-        if prior is None:
-            continue
-        if prior.result is None:
-            return Outcome(None, Code.DUPLICATE_REQUEST, dict(ARCHIVED))
-        if prior.fingerprint == request.fingerprint:
-            return build_outcome(prior.result, replayed=True)
-    return Outcome(None, Code.DUPLICATE_REQUEST) if any(prior_requests) else None
+    if command.reference is None:
+        return None
+    payee_id = None if context.payee is None else context.payee.id
+    return find_replayed_reference(
+        state.prior_references, command.reference, payee_id, context.amount
+    )
 
 
 def _reject(context: CommandContext, rejection: Rejection) -> Decision:

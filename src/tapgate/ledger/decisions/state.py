@@ -14,6 +14,7 @@ from tapgate.ledger.commands import (
     ScopedIdempotencyKey,
     TransactionResult,
 )
+from tapgate.ledger.idempotency.replays import PriorRequest
 from tapgate.ledger.pins.lockout import PinState
 from tapgate.ledger.pins.wrong_pins import WrongPin
 from tapgate.ledger.rules.commission import CashMatch, CashMovement
@@ -240,16 +241,6 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             return self.transaction.id
         assert self.change is not None
         return self.change.transaction_id
-
-
-class PriorRequest(NamedTuple):
-    """An idempotency key or partner reference that was used before."""
-
-    fingerprint: bytes | None
-    to_account: int | None
-    amount: int
-    #: None if the transaction is archived.
-    result: TransactionResult | None
 
 
 class State(msgspec.Struct, kw_only=True):

@@ -21,7 +21,6 @@ from tapgate.ledger.decisions.state import (
     Account,
     Agent,
     Card,
-    PriorRequest,
     State,
     StoredTransaction,
 )
@@ -29,6 +28,7 @@ from tapgate.ledger.engine import compliance_windows
 from tapgate.ledger.engine.batch_keys import BatchKeys
 from tapgate.ledger.engine.open_days import COUNT_SHARED_LOCK, OPEN_DAY_QUERY, apply_open_day
 from tapgate.ledger.idempotency.idempotency_keys import build_key_query, build_reference_query
+from tapgate.ledger.idempotency.replays import PriorRequest
 from tapgate.ledger.pins import pin_failures
 from tapgate.ledger.pins.lockout import PinState
 from tapgate.ledger.rules.commission import get_window_start

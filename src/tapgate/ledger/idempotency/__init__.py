@@ -1,1 +1,1 @@
-"""Idempotency keys and replays."""
+"""Idempotency keys: which requests are replays, which are conflicts, and replay counts."""
