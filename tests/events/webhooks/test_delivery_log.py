@@ -20,7 +20,7 @@ from drivers.webhooks import (
 )
 from harness import Harness
 from tapgate.events.webhooks import delivery_queue, retry_schedule, sender
-from tapgate.events.webhooks.retry_after import MAX_RETRY_AFTER, parse_retry_after
+from tapgate.events.webhooks.retry_schedule import MAX_RETRY_AFTER, parse_retry_after
 from tapgate.events.webhooks.sender import MAX_RESPONSE_BYTES, WebhookSender, decode_body_prefix
 from tapgate.events.webhooks.webhook_events import publish_data
 from tapgate.http.api.services import Services

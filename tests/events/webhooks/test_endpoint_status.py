@@ -12,7 +12,7 @@ from harness import BearerAuth, Harness
 from tapgate.core.vault import VaultError
 from tapgate.events.webhooks import model, retry_schedule
 from tapgate.events.webhooks.model import StatusReason
-from tapgate.events.webhooks.retry_after import MAX_RETRY_AFTER
+from tapgate.events.webhooks.retry_schedule import MAX_RETRY_AFTER
 from tapgate.http.api.services import Services
 from tapgate.server.event_records import EVENT_RECORD_LOADERS
 from tapgate_client import ids

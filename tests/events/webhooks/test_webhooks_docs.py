@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tapgate.events.webhooks import model, retry_schedule, sender
-from tapgate.events.webhooks.retry_after import MAX_RETRY_AFTER
+from tapgate.events.webhooks.retry_schedule import MAX_RETRY_AFTER
 from tapgate.server.retention import HISTORY_PERIOD
 from tapgate_client import signing
 from tapgate_client.schemas.webhooks import MAX_GRACE_SECONDS, WEBHOOK_EVENT_TYPES

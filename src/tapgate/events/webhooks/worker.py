@@ -20,8 +20,7 @@ from tapgate.core import telemetry
 from tapgate.events.webhooks import delivery_queue, model, operations
 from tapgate.events.webhooks.event_data import EventData, RecordLoaders, load_event_data
 from tapgate.events.webhooks.model import AttemptResult, LeasedDelivery, StatusReason
-from tapgate.events.webhooks.retry_after import parse_retry_after
-from tapgate.events.webhooks.retry_schedule import get_retry_delay
+from tapgate.events.webhooks.retry_schedule import get_retry_delay, parse_retry_after
 from tapgate.events.webhooks.sender import NoResponseError, WebhookSender
 from tapgate.http.api.services import Services
 from tapgate.runtime.background import run_periodically
