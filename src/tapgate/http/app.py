@@ -28,10 +28,10 @@ from tapgate.http.metrics import CLIENT_CLOSED_REQUEST, UNMATCHED_ROW
 from tapgate.http.overload import ConcurrencyLimit, OverloadError
 from tapgate.http.rate_limits.throttle import build_rate_limit_error
 from tapgate.http.rate_limits.token_buckets import RateLimit, RateLimitResult
+from tapgate.http.request_ids import RequestIdSource
 from tapgate.http.responses import render_result
 from tapgate.http.route import Route, RouteLabel
 from tapgate.http.router import Router
-from tapgate.http.tracing import RequestIdSource
 from tapgate.runtime import logs
 from tapgate.runtime.client_addresses import ClientAddresses, get_address_key
 from tapgate_client.errors import ApiError, Code
