@@ -206,12 +206,21 @@ async def test_pending_rule_change_follows_the_new_rules(
     assert (failed["status"], failed["code"]) == ("failed", "VALIDATION_FAILED")
 
 
+async def get_balance(harness: Harness, platform: GuardedRecords) -> int:
+    account = ids.decode(ids.ACCOUNT, platform.customer["account_id"])
+    balance: int = await harness.database.fetchval(
+        "SELECT balance FROM accounts WHERE id = $1", account
+    )
+    return balance
+
+
 async def test_transfer_that_the_partner_has_made_is_not_executed_again(
     harness: Harness, platform: GuardedRecords
 ) -> None:
     partner = platform.partner.partner_id
     await platform.send("POST", f"/admin/partners/{partner}/fund", {"amount": "500"})
     await set_rules(harness, build_rule("wallet_transfer"))
+    before = await get_balance(harness, platform)
     body = {
         "partner_id": partner, "subscriber_id": platform.customer["id"], "amount": "60",
         "partner_reference": "T-1",
@@ -221,9 +230,7 @@ async def test_transfer_that_the_partner_has_made_is_not_executed_again(
     assert made.status_code == 200, made.text
     failed = await approve(harness, held)
     assert (failed["status"], failed["code"]) == ("failed", "DUPLICATE_REQUEST")
-    account = ids.decode(ids.ACCOUNT, platform.customer["account_id"])
-    balance = await harness.database.fetchval("SELECT balance FROM accounts WHERE id = $1", account)
-    assert balance == 110_00
+    assert await get_balance(harness, platform) == before + 60_00
 
 
 async def test_command_line_creates_no_key_for_guarded_requests(harness: Harness) -> None:
