@@ -20,7 +20,7 @@ from tapgate.core.id_generator import IdGenerator, get_time
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
-from tapgate.events.notifications.events import publish
+from tapgate.events.webhooks.webhook_events import publish
 from tapgate.ledger.archive.archived import get_end_id
 from tapgate.ledger.engine.open_days import close_until
 from tapgate.runtime.exclusive_job import AlreadyRunningError, ExclusiveJob

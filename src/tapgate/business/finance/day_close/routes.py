@@ -8,6 +8,7 @@ from tapgate.business.finance.day_close.ledger_keys import list_public_keys
 from tapgate.business.finance.day_close.model import parse_day, to_record
 from tapgate.business.finance.day_close.proofs import build_proof, load_posted
 from tapgate.business.finance.day_close.worker import build_closer
+from tapgate.core.pagination import paginate
 from tapgate.core.records import TransactionId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
@@ -21,7 +22,7 @@ from tapgate_client.schemas.day_close import (
     InclusionProof,
     LedgerKeys,
 )
-from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.pagination import Page
 
 endpoints = Endpoints("Day close", access=Access(roles="AF"), objects=ObjectAccess.ANY)
 
