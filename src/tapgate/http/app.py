@@ -15,6 +15,7 @@ import structlog
 
 from tapgate.core import telemetry
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
+from tapgate.http.compression import compress_response
 from tapgate.http.cors import CorsPolicy
 from tapgate.http.endpoint import BaseRequestContext
 from tapgate.http.http_messages import (
@@ -172,10 +173,13 @@ class WebApp(ABC, Generic[C, R]):
             rate_head,
         )
         # Not `_replace`, which costs several times as much.
-        status, _, body, pause, stream = response
+        status, _, body, pause, stream, is_compressible = response
         if status == _TOO_MANY_REQUESTS and self._is_direct_stranger(context, request):
             pause = RATE_LIMITED_PAUSE_SECONDS
-        return Response(status, full_head, body, pause, stream)
+        complete = Response(status, full_head, body, pause, stream)
+        if label.compresses or is_compressible:
+            return await compress_response(complete, headers)
+        return complete
 
     def _is_direct_stranger(self, context: C, request: Request) -> bool:
         """Return whether only one unauthenticated client uses the connection."""

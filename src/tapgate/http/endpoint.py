@@ -95,6 +95,8 @@ class Reply(msgspec.Struct, Generic[T]):
     status: int | None = None
     headers: Mapping[str, str] = {}
     content_type: str = JSON_MEDIA_TYPE
+    #: Whether a site's page may be compressed; see `http.compression`.
+    is_compressible: bool = False
 
 
 class RelayedReply(msgspec.Struct, kw_only=True):
@@ -153,6 +155,8 @@ class EndpointOptions(TypedDict, total=False):
       applies to all requests. Names of body fields apply to requests that set one of them in a way
       that approval rules can guard.
     - `enrolls`: Also accepts sessions that may only enroll a second factor.
+    - `compresses`: Whether responses may be compressed; see `http.compression`. Default: if a GET
+      request returns JSON. False for responses that may contain a secret, and for terminals.
     - `report`: The gateway runs requests in a report worker, because they use much CPU time, and
       cancels them if the client disconnects.
     - `prepare`: Slow work that must not keep a database transaction open, such as hashing a
@@ -185,6 +189,7 @@ class EndpointOptions(TypedDict, total=False):
     unguarded: str
     step_up: bool | tuple[str, ...]
     enrolls: bool
+    compresses: bool
     report: bool
     prepare: Handler
 
@@ -233,6 +238,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     unguarded: str | None = None
     step_up: bool | tuple[str, ...] = False
     enrolls: bool = False
+    compresses: bool
     report: bool = False
     takes_tx: bool
     takes_prepared: bool
@@ -328,6 +334,7 @@ class Endpoints:
                 or compute_body_limit(options.get("body_schema") or types.get("body")),
                 "operation_id": handler.__name__,
                 "effect": _get_effect(method, self._shared | options),
+                "compresses": method == "GET" and "media" not in (self._shared | options),
             }
             errors = (
                 *(NOT_FOUND_CODES.get(prefix, Code.NOT_FOUND) for prefix in id_prefixes.values()),

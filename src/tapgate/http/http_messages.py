@@ -66,6 +66,8 @@ class Response(NamedTuple):
     pause: float = 0.0
     #: Rest of the body. Content-Length includes it.
     stream: BodyStream | None = None
+    #: Whether the body may be compressed; see `http.compression`.
+    is_compressible: bool = False
 
 
 class Application(Protocol):

@@ -34,7 +34,8 @@ def _render_reply(status: int, reply: Reply[Any]) -> Response:
     status, headers = reply.status or status, reply.headers
     if reply.content_type == JSON_MEDIA_TYPE and _CACHE_CONTROL not in headers:
         return render_json(status, body, headers)
-    return Response(status, _encode_head(reply.content_type, len(body), headers), body)
+    head = _encode_head(reply.content_type, len(body), headers)
+    return Response(status, head, body, is_compressible=reply.is_compressible)
 
 
 def _encode_head(content_type: str, size: int, headers: Mapping[str, str]) -> bytes:

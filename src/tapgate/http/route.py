@@ -22,6 +22,7 @@ class RouteLabel(NamedTuple):
     name: str
     moves_money: bool = False
     endpoint: Endpoint | None = None
+    compresses: bool = False
 
 
 class Route:
@@ -36,7 +37,9 @@ class Route:
         self, endpoint: Endpoint, currency: str | None, row: int, *, ignores_overload: bool
     ) -> None:
         self.endpoint = endpoint
-        self.label = RouteLabel(row, endpoint.path, endpoint.moves_money, endpoint)
+        self.label = RouteLabel(
+            row, endpoint.path, endpoint.moves_money, endpoint, endpoint.compresses
+        )
         self.ignores_overload = ignores_overload
         self.status = endpoint.status
         self.is_public: bool = endpoint.access.public

@@ -5,16 +5,21 @@ import json
 import pytest
 
 from builders.http_apps import EdgeApp
-from tapgate.http.published_document import accepts_gzip, matches_etag
+from tapgate.http.compression import accepts, matches_etag
 
 PATH = "/openapi.json"
 
 
-async def test_document_is_compressed_for_clients_that_accept_gzip(gateway: EdgeApp) -> None:
+@pytest.mark.parametrize(
+    ("accepted", "encoding"), [("br;q=0, gzip;q=0.5", "gzip"), ("gzip, deflate, br", "br")]
+)
+async def test_document_is_compressed_for_clients_that_accept_it(
+    gateway: EdgeApp, accepted: str, encoding: str
+) -> None:
     plain = await gateway.client.get(PATH, headers={"Accept-Encoding": "identity"})
-    compressed = await gateway.client.get(PATH, headers={"Accept-Encoding": "br, gzip;q=0.5"})
+    compressed = await gateway.client.get(PATH, headers={"Accept-Encoding": accepted})
     assert "content-encoding" not in plain.headers
-    assert compressed.headers["content-encoding"] == "gzip"
+    assert compressed.headers["content-encoding"] == encoding
     assert int(compressed.headers["content-length"]) < len(plain.content) / 4
     assert compressed.content == plain.content  # the client decompresses
     for response in (plain, compressed):
@@ -56,7 +61,7 @@ async def test_unchanged_document_is_not_sent_again(gateway: EdgeApp) -> None:
     ],
 )
 def test_accepted_encodings_are_parsed(header: str, expected: bool) -> None:
-    assert accepts_gzip(header) is expected
+    assert accepts(header, "gzip") is expected
 
 
 def test_absent_tag_matches_nothing() -> None:

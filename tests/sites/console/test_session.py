@@ -420,3 +420,32 @@ async def test_log_line_names_the_page_without_its_values(
         "/console",
     ]
     assert "sub_secret" not in log_capture.text
+
+
+async def test_pages_are_compressed_only_if_no_other_site_chose_the_query(
+    ada: ConsoleClient,
+) -> None:
+    encodings = {
+        site: (await ada.get("/console/transactions?search=x", **{"Sec-Fetch-Site": site})).headers
+        for site in ("same-origin", "none", "same-site", "cross-site", "")
+    }
+    compressed = [site for site, head in encodings.items() if "content-encoding" in head]
+    assert compressed == ["same-origin", "none"]
+    response = await ada.post_partial("/console/actions/administrator.create", {"name": "x" * 50})
+    assert "content-encoding" not in response.headers
+
+
+async def test_csrf_token_is_masked_differently_in_every_page(ada: ConsoleClient) -> None:
+    tokens = [await ada.get_csrf_token() for _ in range(3)]
+    assert len(set(tokens)) == 3
+    for token in tokens:
+        response = await ada.client.post(
+            "/console/actions/onboarding.dismiss",
+            headers={"X-CSRF-Token": token, "Sec-Fetch-Site": "same-origin", "HX-Request": "true"},
+        )
+        assert response.status_code != 403
+    for wrong in ("", "zz", "00", tokens[0][:-1] + "0", tokens[0][:64], tokens[0] + tokens[1]):
+        response = await ada.client.post(
+            "/console/sign-out", headers={"X-CSRF-Token": wrong, "Sec-Fetch-Site": "same-origin"}
+        )
+        assert response.status_code == 403 or wrong == tokens[0]

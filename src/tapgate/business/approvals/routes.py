@@ -132,7 +132,7 @@ async def list_approvals(request: RequestContext, query: ApprovalFilters) -> Pag
     return paginate(rows, query, lambda row: by_id[row.id])
 
 
-@endpoints.get("/{id}")
+@endpoints.get("/{id}", compresses=False)  # the result may contain a secret
 async def get_approval(request: RequestContext, id: ApprovalId) -> ApprovalRecord:
     """Get an approval.
 

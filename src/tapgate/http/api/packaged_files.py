@@ -1,18 +1,16 @@
 """Static files served from the package, so that pages work without internet access."""
 
+import asyncio
 from collections.abc import Mapping
-from copy import copy
 from functools import cached_property
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import PurePath
 from typing import Final
 
-import msgspec
-
 from tapgate.http.api.request_context import RequestContext
+from tapgate.http.compression import CompressedReply
 from tapgate.http.endpoint import Reply
-from tapgate.http.published_document import matches_etag
 from tapgate_client.errors import ApiError, Code
 
 _CONTENT_TYPES: Final = {
@@ -26,7 +24,7 @@ _CONTENT_TYPES: Final = {
 
 
 class PackagedFiles:
-    """Static files in one package folder.
+    """Static files in one package folder. Each is compressed when it is first requested.
 
     Files whose extension is not in `_CONTENT_TYPES`, such as licenses, are not served.
     """
@@ -34,28 +32,30 @@ class PackagedFiles:
     def __init__(self, package: str, folder: str, headers: Mapping[str, str]) -> None:
         self._folder = files(package) / folder
         self._headers = headers
+        self._replies: dict[str, CompressedReply] = {}
 
-    def serve(self, request: RequestContext, name: str) -> Reply[bytes]:
+    async def serve(self, request: RequestContext, name: str) -> Reply[bytes]:
         reply = self._replies.get(name)
         if reply is None:
-            raise ApiError(Code.NOT_FOUND)
-        if matches_etag(request.get_header(b"if-none-match"), reply.headers["ETag"]):
-            return msgspec.structs.replace(reply, body=b"", status=304)
-        return copy(reply)
+            if name not in self._names:
+                raise ApiError(Code.NOT_FOUND)
+            # In a thread, because compression takes CPU time that payments need too.
+            reply = self._replies[name] = await asyncio.to_thread(self._build_reply, name)
+        return reply.select(request)
 
     @cached_property
-    def _replies(self) -> Mapping[str, Reply[bytes]]:
-        return {
-            file.name: self._build_reply(file.read_bytes(), content_type)
-            for file in self._folder.iterdir()
-            if (content_type := _CONTENT_TYPES.get(PurePath(file.name).suffix))
-        }
+    def _names(self) -> frozenset[str]:
+        names = (file.name for file in self._folder.iterdir())
+        return frozenset(name for name in names if PurePath(name).suffix in _CONTENT_TYPES)
 
-    def _build_reply(self, content: bytes, content_type: str) -> Reply[bytes]:
+    def _build_reply(self, name: str) -> CompressedReply:
+        content = (self._folder / name).read_bytes()
         headers = {
             "ETag": f'"{sha256(content).hexdigest()[:32]}"',
             # Browsers must revalidate, so that an upgrade takes effect immediately.
             "Cache-Control": "no-cache",
             "Referrer-Policy": "no-referrer",
+            **self._headers,
         }
-        return Reply(content, headers={**headers, **self._headers}, content_type=content_type)
+        content_type = _CONTENT_TYPES[PurePath(name).suffix]
+        return CompressedReply(Reply(content, headers=headers, content_type=content_type))

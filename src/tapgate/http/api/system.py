@@ -57,14 +57,14 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
     @endpoints.get("/docs", access=_PUBLIC, media=("text/html",))
     async def get_docs_page(request: RequestContext) -> Reply[bytes]:
         """Get the interactive API documentation page."""
-        return _serve_docs_file(request, "index.html")
+        return await _serve_docs_file(request, "index.html")
 
     @endpoints.get(
         "/docs/{file}", access=_PUBLIC, media=("text/html", "text/css", "text/javascript")
     )
     async def get_docs_file(request: RequestContext, file: str) -> Reply[bytes]:
         """Get a static file for the documentation page."""
-        return _serve_docs_file(request, file)
+        return await _serve_docs_file(request, file)
 
     @endpoints.get(
         "/metrics",

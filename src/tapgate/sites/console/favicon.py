@@ -42,7 +42,7 @@ class Favicon:
             services.database, services.settings, services.clock()
         )
         if branding.logo is None:
-            return self._assets.serve(request, "mark.svg")
+            return await self._assets.serve(request, "mark.svg")
         reply = build_logo_reply(branding)
         reply.headers = {**reply.headers, **_HEADERS}
         return reply

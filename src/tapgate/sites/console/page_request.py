@@ -228,7 +228,14 @@ class PageRequest:
             await self.get(path, query, **path_params) if self.can_access(f"GET {path}") else None
         )
 
-    def render(self, template: str, status: int = 200, **values: Any) -> Reply[bytes]:
+    def render(
+        self, template: str, status: int = 200, *, has_secret: bool = False, **values: Any
+    ) -> Reply[bytes]:
+        """Render a page or fragment.
+
+        It is compressed unless it has a secret, repeats a form's input, or another site may have
+        chosen the query.
+        """
         settings, caller = self.context.services.settings, self.context.caller
         flash = None if self.is_partial else session.get_flash(self.context)
         cookie = {} if flash is None else {"Set-Cookie": session.clear_flash(self.context)}
@@ -257,6 +264,9 @@ class PageRequest:
             status=status,
             headers={**SECURITY_HEADERS, **cookie, "Vary": "HX-Request"},
             content_type=_HTML_CONTENT_TYPE,
+            is_compressible=not has_secret
+            and self.context.method == "GET"
+            and session.is_own_page(self.context),
         )
 
     @property

@@ -1,6 +1,7 @@
 """Console sessions in a SameSite, HttpOnly cookie, with CSRF protection and flash messages."""
 
 import base64
+from secrets import token_bytes
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -122,8 +123,36 @@ def _build_cookie(
 
 
 def get_csrf_token(request: RequestContext, principal: Principal) -> str:
-    """Return a session's CSRF token; it is the same on all pages in that session."""
-    return request.services.vault.keyed_hash(_CSRF_PURPOSE, _get_session_bytes(principal)).hex()
+    """Return a session's CSRF token, masked with random bytes.
+
+    The token is different in each response, so that the size of compressed pages does not reveal
+    it.
+    """
+    token = request.services.vault.keyed_hash(_CSRF_PURPOSE, _get_session_bytes(principal))
+    mask = token_bytes(len(token))
+    return (mask + _xor(token, mask)).hex()
+
+
+def _unmask(text: str) -> bytes:
+    """Return the token in a masked text, or bytes that match no token."""
+    try:
+        content = bytes.fromhex(text)
+    except ValueError:
+        return b""
+    half = len(content) // 2
+    return _xor(content[:half], content[half:])
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return bytes(left ^ right for left, right in zip(one, other, strict=False))
+
+
+def is_own_page(request: RequestContext) -> bool:
+    """Return whether the browser says that a page of this site, or the user, made the request.
+
+    Other sites can neither forge this header nor make an own page send their text.
+    """
+    return request.get_header(b"sec-fetch-site") in ("same-origin", "none")
 
 
 def require_same_origin(request: RequestContext) -> None:
@@ -132,9 +161,9 @@ def require_same_origin(request: RequestContext) -> None:
     `Sec-Fetch-Site` is more reliable than comparing hosts, because a proxy may change the `Host`
     header. Older browsers send only `Origin`.
     """
-    site, origin = request.get_header(b"sec-fetch-site"), request.get_header(b"origin")
-    if site:
-        is_own = site in ("same-origin", "none")
+    origin = request.get_header(b"origin")
+    if request.get_header(b"sec-fetch-site"):
+        is_own = is_own_page(request)
     else:
         is_own = not origin or _get_host(origin) == request.get_header(b"host")
     if not is_own:
@@ -156,7 +185,7 @@ def require_csrf_token(
     expected = request.services.vault.list_keyed_hashes(
         _CSRF_PURPOSE, _get_session_bytes(principal)
     )
-    if not matches_any(value.encode(errors="replace"), [mac.hex().encode() for mac in expected]):
+    if not matches_any(_unmask(value), expected):
         raise ApiError(Code.FORBIDDEN, "Your session has changed. Reload the page and try again.")
 
 

@@ -105,7 +105,7 @@ class PageSite:
 
     async def respond(self, app: App, context: RequestContext) -> Reply[bytes]:
         try:
-            asset = self._get_asset(context)
+            asset = await self._get_asset(context)
             if asset is not None:
                 return asset
             request = PageRequest(app, context, self._templates)
@@ -138,11 +138,11 @@ class PageSite:
             return request.redirect_to_sign_in()
         return _render_error(request, error)
 
-    def _get_asset(self, request: RequestContext) -> Reply[bytes] | None:
+    async def _get_asset(self, request: RequestContext) -> Reply[bytes] | None:
         start = f"{self.prefix}/assets/"
         if request.method not in ("GET", "HEAD") or not request.path.startswith(start):
             return None
-        return self._assets.serve(request, request.path.removeprefix(start))
+        return await self._assets.serve(request, request.path.removeprefix(start))
 
     async def _dispatch(self, request: PageRequest) -> Reply[bytes]:
         context = request.context

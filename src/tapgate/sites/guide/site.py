@@ -16,6 +16,7 @@ from tapgate import VERSION
 from tapgate.http.api.app import App
 from tapgate.http.api.packaged_files import PackagedFiles
 from tapgate.http.api.request_context import RequestContext
+from tapgate.http.compression import CompressedReply
 from tapgate.http.endpoint import Reply
 from tapgate.http.rate_limits.throttle import build_rate_limit_error
 from tapgate.http.rate_limits.token_buckets import RateLimit
@@ -52,7 +53,7 @@ class GuideSite:
     def __init__(self) -> None:
         self._assets = PackagedFiles(_PACKAGE, "assets", _HEADERS)
         self._shared_assets = PackagedFiles("tapgate.sites.console", "assets", _HEADERS)
-        self._replies: dict[str, Reply[bytes]] = {}
+        self._replies: dict[str, CompressedReply] = {}
         # Rendering costs more than a rate limit saves by rejecting a request.
         self._render_error_page = lru_cache(maxsize=32)(self._render_error)
         # One thread, because rendering a long document takes CPU time that payments need too.
@@ -91,18 +92,16 @@ class GuideSite:
         folder, _, name = path.partition("/")
         if folder == "assets":
             assets = self._shared_assets if name in _SHARED_ASSETS else self._assets
-            return assets.serve(request, name)
+            return await assets.serve(request, name)
         if path == "search":
             return await self._search(request)
         reply = self._replies.get(path)
         if reply is None:
-            reply = await self._threads.run(self._build_reply, path)
-        etag = reply.headers.get("ETag")
-        if etag is not None and request.get_header(b"if-none-match") == etag:
-            return Reply(b"", status=304, headers=reply.headers, content_type=reply.content_type)
-        return Reply(
-            reply.body, status=reply.status, headers=reply.headers, content_type=reply.content_type
-        )
+            built = await self._threads.run(self._build_reply, path)
+            reply = self._replies.get(path)
+            if reply is None:
+                return built
+        return reply.select(request)
 
     def _build_reply(self, path: str) -> Reply[bytes]:
         """Return the page or file at a path, and cache it. Other paths are not cached."""
@@ -118,7 +117,7 @@ class GuideSite:
         assert isinstance(reply.body, bytes)
         etag = f'"{sha256(reply.body).hexdigest()[:32]}"'
         reply.headers = {**_HEADERS, "ETag": etag}
-        self._replies[path] = reply
+        self._replies[path] = CompressedReply(reply)
         return reply
 
     def _render_document(self, document: Document) -> Reply[bytes]:
@@ -188,7 +187,13 @@ class GuideSite:
                 **{"document": None, "query": "", **values},
             )
         )
-        return Reply(html.encode(), status=status, headers=_HEADERS, content_type=_HTML)
+        return Reply(
+            html.encode(),
+            status=status,
+            headers=_HEADERS,
+            content_type=_HTML,
+            is_compressible=True,  # public: no secret can be in it
+        )
 
     @cached_property
     def _contents(self) -> Contents:

@@ -94,7 +94,7 @@ class TapPage:
         if request.method not in ("GET", "HEAD"):
             raise ApiError(Code.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"})
         if request.path.startswith(_ASSETS_PATH):
-            return self._assets.serve(request, request.path.removeprefix(_ASSETS_PATH))
+            return await self._assets.serve(request, request.path.removeprefix(_ASSETS_PATH))
         services = request.services
         branding = await get_branding_or_default(
             services.database, services.settings, services.clock()

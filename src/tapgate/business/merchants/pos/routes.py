@@ -41,7 +41,7 @@ from tapgate_client.schemas.transactions import Channel
 
 _SIGNED = Access(hmac="pos")
 
-pos_endpoints = Endpoints("POS", "/api/v1/pos", access=_SIGNED)
+pos_endpoints = Endpoints("POS", "/api/v1/pos", access=_SIGNED, compresses=False)
 #: Any card can pay, within the limits for payments without a PIN.
 in_app_endpoints = Endpoints("In-app payments", access=_SIGNED, objects=ObjectAccess.ANY)
 

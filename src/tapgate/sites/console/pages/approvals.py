@@ -159,6 +159,7 @@ async def show_approval(request: PageRequest, id: str) -> Reply[bytes]:
     is_maker = approval["maker"] == request.principal.id
     return request.render(
         "approvals/approval.html",
+        has_secret=approval.get("disclosed", False),
         approval=approval,
         changes=_list_changes(approval["changes"], request.translator),
         result=_list_result(approval["result"] or {}),

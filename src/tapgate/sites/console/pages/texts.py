@@ -34,4 +34,5 @@ def render_texts(texts: Mapping[str, str]) -> Reply[bytes]:
         b"window.consoleTexts = " + msgspec.json.encode(texts) + b";\n",
         headers={**SECURITY_HEADERS, "Cache-Control": "no-cache"},
         content_type="text/javascript; charset=utf-8",
+        is_compressible=True,
     )
