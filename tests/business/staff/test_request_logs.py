@@ -78,6 +78,39 @@ async def test_payment_is_logged_without_pin_and_personal_data(harness: Harness)
     assert "Aminata" not in text
 
 
+async def test_payment_and_its_request_name_each_other(harness: Harness) -> None:
+    pos = await PosDriver.create(harness, balance="300")
+    paid = await pos.pay("100", request_id="till-1-000017")
+    await pos.pay("100", request_id="4" * 12)  # could be a misplaced secret
+    transaction_id = paid.json()["transaction_id"]
+    (log,) = await list_logs(harness, transaction_id=transaction_id)
+    assert (log["idempotency_key"], log["transaction_id"]) == ("till-1-000017", transaction_id)
+    assert [each["id"] for each in await list_logs(harness, idempotency_key="till-1-000017")] == [
+        log["id"]
+    ]
+    assert await list_logs(harness, idempotency_key="4" * 12) == []
+    for text in ("till-1-000017", log["request_id"], log["id"]):
+        response = await harness.get(
+            "/api/v1/search", params={"q": text}, auth=await harness.create_admin()
+        )
+        found = {(each["type"], each["id"]) for each in response.json()["data"]}
+        assert ("api_request", log["id"]) in found, text
+    response = await harness.get(
+        "/api/v1/search", params={"q": log["request_id"]}, auth=await harness.create_admin("S")
+    )
+    assert response.json()["data"] == []
+
+
+def test_field_is_masked_on_both_sides_of_a_request() -> None:
+    body = b'{"name": "x", "overdraft_limit": "5.00", "status": "active"}'
+    endpoint = next(each for each in list_endpoints() if each.name == "POST /api/v1/admin/partners")
+    sent = redact_body(body, endpoint.body_struct, endpoint.response_type)
+    returned = redact_body(body, endpoint.response_type, endpoint.body_struct)
+    assert sent is not None and returned is not None
+    for side in (sent, returned):
+        assert msgspec.json.decode(side)["overdraft_limit"] == "***"
+
+
 async def test_requests_of_admins_services_and_strangers_are_not_logged(harness: Harness) -> None:
     await harness.get("/api/v1/cards", auth=await harness.create_admin())
     await harness.get("/api/v1/cards", auth=harness.get_service_auth())

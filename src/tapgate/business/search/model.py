@@ -30,6 +30,7 @@ class Search(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     now: datetime
     zone: ZoneInfo
     country: str | None
+    logged_since: datetime  # start of the request log
     text: str
     limit: int
 

@@ -1,8 +1,9 @@
-"""Finds alerts and support requests by ID."""
+"""Finds alerts, support requests and API requests by ID."""
 
 from typing import Final
 
 from tapgate.business.search.model import Match, Search, build_match
+from tapgate.business.staff.request_logs import queries as request_logs
 from tapgate_client import ids
 from tapgate_client.schemas.search import SearchType
 
@@ -42,4 +43,28 @@ async def find_support_request(search: Search) -> list[Match]:
             status=row["status"],
             is_exact=True,
         )
+    ]
+
+
+async def find_api_requests(search: Search) -> list[Match]:
+    """Find logged API requests by their own ID, `X-Request-ID` or idempotency key."""
+    log_id = search.decode_id(ids.REQUEST_LOG)
+    if log_id is not None:
+        row = await request_logs.find(search.database, log_id, search.logged_since)
+        rows = [] if row is None else [row]
+    elif any(letter.isdigit() for letter in search.text):
+        rows = await request_logs.find_by_key(search.database, search.text, search.logged_since)
+    else:
+        rows = []
+    return [
+        build_match(
+            SearchType.API_REQUEST,
+            ids.encode(ids.REQUEST_LOG, row["id"]),
+            f"{row['method']} {row['path']}",
+            row["caller_name"],
+            row["status"],
+            status=None,
+            is_exact=True,
+        )
+        for row in rows[: search.limit]
     ]

@@ -1,6 +1,7 @@
 """Search endpoint. Each kind of record is found by the callers of that record's own endpoint."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
@@ -24,10 +25,11 @@ from tapgate.business.search.owners import (
     find_processors,
 )
 from tapgate.business.search.people import find_cards, find_subscribers
-from tapgate.business.search.requests import find_alert, find_support_request
+from tapgate.business.search.requests import find_alert, find_api_requests, find_support_request
 from tapgate.business.search.transactions import find_transactions
 from tapgate.business.staff import routes as admin
 from tapgate.business.staff.api_keys import routes as api_keys
+from tapgate.business.staff.request_logs import routes as request_logs
 from tapgate.business.support import routes as support
 from tapgate.http.api.access import Access, map_access
 from tapgate.http.api.object_access import ObjectAccess
@@ -51,6 +53,7 @@ _ENDPOINTS: Final[Mapping[SearchType, str]] = {
     SearchType.ADMIN: "GET /api/v1/admin/users",
     SearchType.ACCOUNT: "POST /api/v1/wallet/transfer",
     SearchType.KEY: "GET /api/v1/admin/api-keys",
+    SearchType.API_REQUEST: "GET /api/v1/admin/request-logs",
 }
 #: Endpoints whose callers find a kind of record only if `types` names it, to select one in a form.
 _SELECTING_ENDPOINTS: Final[Mapping[SearchType, str]] = {
@@ -67,6 +70,7 @@ _ACCESS: Final = map_access(
     support.endpoints,
     admin.endpoints,
     api_keys.endpoints,
+    request_logs.endpoints,
     wallets.endpoints,
 )
 _FINDERS: Final[Mapping[SearchType, Finder]] = {
@@ -79,6 +83,7 @@ _FINDERS: Final[Mapping[SearchType, Finder]] = {
     SearchType.ALERT: find_alert,
     SearchType.SUPPORT_REQUEST: find_support_request,
     SearchType.ADMIN: find_admins,
+    SearchType.API_REQUEST: find_api_requests,
 }
 _HOLDER_TYPES: Final = (
     SearchType.SUBSCRIBER,
@@ -98,6 +103,7 @@ _TYPES_BY_PREFIX: Final[Mapping[str, SearchType]] = {
     ids.ADMIN: SearchType.ADMIN,
     ids.ACCOUNT: SearchType.ACCOUNT,
     ids.KEY: SearchType.KEY,
+    ids.REQUEST_LOG: SearchType.API_REQUEST,
 }
 
 
@@ -109,7 +115,9 @@ async def search_records(request: RequestContext, query: SearchQuery) -> SearchR
 
     - an ID, or a card's serial or UID in any notation
     - a phone number, complete or its beginning, international or local to `TAPGATE_COUNTRY`
-    - a transaction's approval code, `request_id`, or a processor's or partner's reference
+    - a transaction's approval code, idempotency key (`request_id`), or a processor's or partner's
+      reference
+    - the `X-Request-ID` or the idempotency key of a logged API request
     - the beginning of a subscriber's first or last name, or parts of the name of a subscriber,
       processor, agent, partner or admin
 
@@ -127,6 +135,7 @@ async def search_records(request: RequestContext, query: SearchQuery) -> SearchR
         now=services.clock(),
         zone=services.settings.timezone,
         country=services.settings.country,
+        logged_since=services.clock() - timedelta(days=services.settings.request_log_days),
         text=text,
         limit=query.limit,
     )

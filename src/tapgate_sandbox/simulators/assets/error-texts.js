@@ -23,7 +23,7 @@ const TEXTS = {
   ALREADY_REFUNDED: translate("This payment has already been refunded."),
   NOT_REFUNDABLE: translate("This payment can't be refunded."),
   REFUND_EXCEEDS_REMAINING: translate("The amount is over the refundable amount."),
-  DUPLICATE_REQUEST: translate("This request ID was already used for another request."),
+  DUPLICATE_REQUEST: translate("This idempotency key was already used for another request."),
   UNAUTHORIZED: translate("The signing key was rejected. It may be deleted, or this computer's clock may be wrong."),
   RATE_LIMITED: translate("Too many requests. Try again in a moment."),
 };

@@ -48,6 +48,9 @@ class LoggedRequest(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: float
     request_id: RequestId
     ip: IpAddress
+    #: Of requests that move money: the caller's key, and the transaction in the response.
+    idempotency_key: Word | None
+    transaction_id: Id | None
 
 
 class LoggedRequestDetails(LoggedRequest, frozen=True, kw_only=True):
@@ -70,5 +73,7 @@ class RequestLogQuery(PageQuery, kw_only=True):
     result: RequestResult | None = None
     error_code: Reference | None = None
     request_id: Reference | None = None
+    idempotency_key: Reference | None = None
+    transaction_id: Annotated[str, IdRule(ids.TRANSACTION)] | None = None
     from_: PeriodBound | None = msgspec.field(default=None, name="from")
     to: PeriodBound | None = None

@@ -27,6 +27,7 @@ class SearchType(StrEnum):
     ADMIN = "admin"
     ACCOUNT = "account"
     KEY = "key"
+    API_REQUEST = "api_request"
 
 
 class SearchTypesRule(Rule):

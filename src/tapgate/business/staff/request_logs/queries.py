@@ -14,7 +14,7 @@ from tapgate_client.schemas.periods import parse_period_end, parse_period_start
 from tapgate_client.schemas.request_logs import RequestLogQuery, RequestResult
 
 _LIST_COLUMNS: Final = """id, key_id, caller_type, caller_name, method, endpoint, path, status,
-    code, duration_us, request_id, ip"""
+    code, duration_us, request_id, ip, idempotency_key, transaction_id"""
 
 
 async def list_page(
@@ -31,11 +31,24 @@ async def list_page(
     conditions.where("status = {}", query.status)
     conditions.where("code = {}", query.error_code)
     conditions.where("request_id = {}", query.request_id)
+    conditions.where("idempotency_key = {}", query.idempotency_key)
+    conditions.where_id("transaction_id", ids.TRANSACTION, query.transaction_id)
     if query.result == RequestResult.SUCCEEDED:
         conditions.add("status < 400")
     elif query.result or query.error_code or (query.status or 0) >= 400:
         conditions.add("status >= 400")  # the partial index's condition
     return await conditions.fetch(database, f"SELECT {_LIST_COLUMNS} FROM request_logs")
+
+
+async def find_by_key(database: Database, text: str, since: datetime) -> list[asyncpg.Record]:
+    """Return requests by their own ID, which the response named, or their idempotency key."""
+    return await database.fetch(
+        f"""SELECT {_LIST_COLUMNS} FROM request_logs
+            WHERE (request_id = $1 OR idempotency_key = $1) AND id >= $2
+            ORDER BY id DESC LIMIT 5""",
+        text,
+        first_id_at(since),
+    )
 
 
 async def find(database: Database, log_id: int, since: datetime) -> Any:

@@ -8,13 +8,14 @@ logged, only counted.
 import asyncio
 import contextlib
 from collections.abc import Callable
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NamedTuple, NoReturn, TypeVar
 
 import asyncpg
 import msgspec
 
 from tapgate.business.staff.request_logs.redaction import (
     MAX_BODY_BYTES,
+    is_word,
     redact_body,
     redact_error,
     redact_path,
@@ -26,7 +27,10 @@ from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoint
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.store.database import Database
+from tapgate_client import ids
 from tapgate_client.errors import ApiError
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 MAX_ROWS_PER_FLUSH: Final = 100
 #: Per queue: of failed and of other requests.
@@ -34,7 +38,8 @@ MAX_PENDING: Final = 500
 _FLUSH_INTERVAL_SECONDS: Final = 1.0
 _COLUMNS: Final = (
     "id", "key_id", "caller_type", "caller_name", "method", "endpoint", "path", "query", "status",
-    "code", "duration_us", "request_id", "ip", "request_body", "response_body",
+    "code", "duration_us", "request_id", "ip", "request_body", "response_body", "idempotency_key",
+    "transaction_id",
 )  # fmt: skip
 _MAX_DURATION_US: Final = 2**31 - 1
 
@@ -54,10 +59,19 @@ class _PendingRequest(NamedTuple):
     ip: str
     request_body: bytes
     response_body: bytes
+    idempotency_header: str | None
 
 
 class _ErrorBody(msgspec.Struct):
     code: str | None = None
+
+
+class _MoneyRequest(msgspec.Struct):
+    request_id: str | None = None
+
+
+class _Receipt(msgspec.Struct):
+    transaction_id: str | None = None
 
 
 class RequestLog:
@@ -95,7 +109,9 @@ class RequestLog:
         if len(pending) >= MAX_PENDING:
             self._count_dropped(1)
             return
-        is_kept = self._has_bodies and len(response_body) <= MAX_BODY_BYTES
+        # The bodies of a payment name its idempotency key and its transaction.
+        has_bodies = self._has_bodies or endpoint.moves_money
+        is_kept = has_bodies and len(response_body) <= MAX_BODY_BYTES
         pending.append(
             _PendingRequest(
                 id=self._new_id(),
@@ -110,9 +126,10 @@ class RequestLog:
                 seconds=seconds,
                 request_id=context.request_id,
                 ip=context.ip,
-                request_body=context.body if self._has_bodies else b"",
+                request_body=context.body if has_bodies else b"",
                 # An error code is always logged.
                 response_body=response_body if is_kept or status >= 400 else b"",
+                idempotency_header=context.get_header(b"idempotency-key"),
             )
         )
 
@@ -170,18 +187,38 @@ class RequestLog:
             min(int(request.seconds * 1_000_000), _MAX_DURATION_US),
             request.request_id,
             request.ip,
-            redact_body(request.request_body, request.endpoint.body_struct),
+            self._redact_request(request) if self._has_bodies else None,
             self._redact_response(request) if self._has_bodies else None,
+            *_find_payment(request),
         )
+
+    def _redact_request(self, request: _PendingRequest) -> str | None:
+        endpoint = request.endpoint
+        return redact_body(request.request_body, endpoint.body_struct, endpoint.response_type)
 
     def _redact_response(self, request: _PendingRequest) -> str | None:
         if request.status >= 400:
             return redact_error(request.response_body)
-        return redact_body(request.response_body, request.endpoint.response_type)
+        endpoint = request.endpoint
+        return redact_body(request.response_body, endpoint.response_type, endpoint.body_struct)
 
 
 def _get_code(body: bytes) -> str | None:
+    return _decode(body, _ErrorBody).code
+
+
+def _find_payment(request: _PendingRequest) -> tuple[str | None, int | None]:
+    """Return the idempotency key and the transaction of a request that moves money."""
+    if not request.endpoint.moves_money:
+        return None, None
+    key = request.idempotency_header or _decode(request.request_body, _MoneyRequest).request_id
+    public_id = _decode(request.response_body, _Receipt).transaction_id or ""
+    return key if key and is_word(key) else None, ids.decode(ids.TRANSACTION, public_id)
+
+
+def _decode(body: bytes, kind: type[T]) -> T:
+    """Return the part of a JSON object that a struct declares, empty if it is something else."""
     try:
-        return msgspec.json.decode(body, type=_ErrorBody).code
+        return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None
+        return kind()

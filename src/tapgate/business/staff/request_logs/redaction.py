@@ -88,6 +88,25 @@ _NOTHING: Final = _Kept()
 
 
 @cache
+def list_masked_names(kind: Any) -> frozenset[str]:
+    """Return the names of the fields that a type masks, including those in nested structs."""
+    if get_struct(kind) is None:
+        return frozenset()
+    names, pending, seen = set(), [_list_kept_fields(kind)], set()
+    while pending:
+        fields = pending.pop()
+        if id(fields) in seen:
+            continue
+        seen.add(id(fields))
+        for name, kept in fields.items():
+            if kept.has_masked:
+                names.add(name)
+            if kept.fields is not None:
+                pending.append(kept.fields)
+    return frozenset(names)
+
+
+@cache
 def _list_schemas() -> tuple[type[msgspec.Struct], ...]:
     found, pending = [], list(msgspec.Struct.__subclasses__())
     while pending:
@@ -124,16 +143,19 @@ def _is_declared(path: str) -> bool:
     return all(name in get_declared_names() for name in names)
 
 
-def redact_body(body: bytes, kind: Any) -> str | None:
+def redact_body(body: bytes, kind: Any, other: Any = None) -> str | None:
     """Return a JSON body without secrets and personal data. `kind` is its declared type.
 
-    Return None if it is empty, too large or not a JSON object.
+    A field that `other`, the type of the other side of the exchange, masks is masked too: it would
+    disclose what the other side hides. Return None if the body is empty, too large or not a JSON
+    object.
     """
     value = _decode_object(body)
     if value is None:
         return None
     fields = {} if get_struct(kind) is None else _list_kept_fields(kind)
-    return msgspec.json.encode(_redact_object(value, fields)).decode()
+    redacted = _redact_object(value, fields, list_masked_names(other))
+    return msgspec.json.encode(redacted).decode()
 
 
 def redact_error(body: bytes) -> str | None:
@@ -177,25 +199,29 @@ def redact_query(query: bytes, kind: Any) -> str | None:
     except ValueError:
         return None
     fields = {} if kind is None else _list_kept_fields(kind)
-    redacted = _redact_object(parameters, fields)
+    redacted = _redact_object(parameters, fields, frozenset())
     return msgspec.json.encode(redacted).decode() if parameters else None
+
+
+def is_word(text: str) -> bool:
+    """Return whether a text may be logged: an ID or another word that cannot be a secret."""
+    return _PATTERNS[LogForm.WORD].fullmatch(text) is not None
 
 
 def redact_path(path: str, template: str) -> str:
     """Return a path whose parameters are masked unless they are IDs or other words."""
     segments = zip(path.split("/"), template.split("/"), strict=True)
     return "/".join(
-        value if not part.startswith("{") or _PATTERNS[LogForm.WORD].fullmatch(value) else MASK
-        for value, part in segments
+        value if not part.startswith("{") or is_word(value) else MASK for value, part in segments
     )
 
 
 def _redact_object(
-    value: dict[str, Any], fields: Mapping[str, _Kept], depth: int = 0
+    value: dict[str, Any], fields: Mapping[str, _Kept], hidden: frozenset[str], depth: int = 0
 ) -> dict[str, Any]:
     return {
         (name if name in get_declared_names() else MASK): _redact(
-            item, fields.get(name, _NOTHING), depth + 1
+            item, _NOTHING if name in hidden else fields.get(name, _NOTHING), hidden, depth + 1
         )
         for name, item in list(value.items())[:_MAX_ITEMS]
     }
@@ -204,7 +230,7 @@ def _redact_object(
 def _redact_detail(name: str, value: Any, depth: int = 0) -> Any:
     """Redact part of an error. The gateway chose its names, except invalid field names."""
     if not isinstance(value, dict):
-        return _redact(value, _get_kept_detail(name), depth)
+        return _redact(value, _get_kept_detail(name), frozenset(), depth)
     if name == "fields":
         return {field: text for field, text in value.items() if _is_declared(field)}
     if depth > _MAX_DEPTH:
@@ -212,13 +238,14 @@ def _redact_detail(name: str, value: Any, depth: int = 0) -> Any:
     return {key: _redact_detail(key, item, depth + 1) for key, item in value.items()}
 
 
-def _redact(value: Any, kept: _Kept, depth: int) -> Any:
+def _redact(value: Any, kept: _Kept, hidden: frozenset[str], depth: int) -> Any:
     if isinstance(value, dict):
         is_kept = kept.fields is not None and depth <= _MAX_DEPTH
-        return _redact_object(value, kept.fields or {}, depth) if is_kept else MASK
+        return _redact_object(value, kept.fields or {}, hidden, depth) if is_kept else MASK
     if isinstance(value, list):
         is_kept = bool(kept.forms or kept.fields) and depth <= _MAX_DEPTH
-        return [_redact(item, kept, depth + 1) for item in value[:_MAX_ITEMS]] if is_kept else MASK
+        items = value[:_MAX_ITEMS]
+        return [_redact(item, kept, hidden, depth + 1) for item in items] if is_kept else MASK
     if value is None or isinstance(value, bool):
         return value
     return value if any(_has_form(value, form) for form in kept.forms) else MASK

@@ -30,8 +30,9 @@ async def list_request_logs(request: RequestContext, query: RequestLogQuery) -> 
 
     Requests with an API key or with a processor's, terminal's or partner's signing key, newest
     first. `result` is `failed` for statuses of 400 and above. `endpoint` is a path template, such
-    as `/api/v1/cards/{serial}`. `from` and `to` are inclusive, and dates are in the platform's time
-    zone.
+    as `/api/v1/cards/{serial}`. `request_id` is the `X-Request-ID` of a response, and
+    `idempotency_key` the key of a request that moves money, in its body or header. `from` and `to`
+    are inclusive, and dates are in the platform's time zone.
 
     Requests are listed about a second after their response, for `TAPGATE_REQUEST_LOG_DAYS` days.
     Requests without a valid credential are not logged, and under high load some requests are not.
@@ -71,12 +72,17 @@ def _to_record(row: Mapping[str, Any]) -> LoggedRequest:
 
 
 def _get_fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("caller_type", "caller_name", "method", "endpoint", "path", "status", "request_id")
-    return {name: row[name] for name in (*names, "ip")} | {
+    names = (
+        "caller_type", "caller_name", "method", "endpoint", "path", "status", "request_id", "ip",
+        "idempotency_key",
+    )  # fmt: skip
+    transaction_id = row["transaction_id"]
+    return {name: row[name] for name in names} | {
         "id": ids.encode(ids.REQUEST_LOG, row["id"]),
         "created_at": clock.format_rfc3339(get_time(row["id"])),
         "api_key_id": ids.encode(ids.KEY, row["key_id"]),
         "error_code": row["code"],
+        "transaction_id": transaction_id and ids.encode(ids.TRANSACTION, transaction_id),
         "duration_ms": row["duration_us"] / 1000,
     }
 

@@ -20,6 +20,8 @@ _FILTERS: Final = {
     "status": "Status",
     "error_code": "Error code",
     "request_id": "Request ID",
+    "idempotency_key": "Idempotency key",
+    "transaction_id": "Transaction",
     "from": "From",
     "to": "To",
 }
