@@ -59,7 +59,7 @@ _WORDS: Final = {
     "rate_limits": "rate|throttle|flood|overload|brute_force",
     "refund": "refund",
     "rekey": "rekey",
-    "reporting": "reporting|overview|rollup|period|work_queue|money_view|timeline",
+    "reporting": "reporting|overview|rollup|period|work_queue|work_item|money_view|timeline",
     "restricted": "restricted|masked|disclosure",
     "reviews": "review|held|hold|released",
     "search": "search|searche|list|filter|page",

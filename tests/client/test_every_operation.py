@@ -626,6 +626,8 @@ async def call_support_operations(client_factory: ClientFactory, admin: AsyncTap
     assert (await admin.support.get_summary()).open == 1
     queues = await admin.work_queues.get(fresh=True)
     assert {queue.name: queue.waiting for queue in queues.data}["support_requests"] == 1
+    items = await admin.work_queues.list_work_items(fresh=True)
+    assert request.id in {item.id for item in items.data}
     await admin.support.assign_request(request.id)
     assert (await admin.support.unassign_request(request.id)).assignee is None
     assigned = await admin.support.assign_request(request.id)

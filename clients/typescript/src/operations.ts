@@ -2441,15 +2441,16 @@ export class Operations extends Transport {
    *
    * Requests with an API key or with a processor's, terminal's or partner's signing key, newest
    * first. `result` is `failed` for statuses of 400 and above. `endpoint` is a path template, such
-   * as `/api/v1/cards/{serial}`. `from` and `to` are inclusive, and dates are in the platform's time
-   * zone.
+   * as `/api/v1/cards/{serial}`. `request_id` is the `X-Request-ID` of a response, and
+   * `idempotency_key` the key of a request that moves money, in its body or header. `from` and `to`
+   * are inclusive, and dates are in the platform's time zone.
    *
    * Requests are listed about a second after their response, for `TAPGATE_REQUEST_LOG_DAYS` days.
    * Requests without a valid credential are not logged, and under high load some requests are not.
    *
    * Access: an admin (system_admin).
    */
-  listRequestLogs(query: { limit?: number; cursor?: string; api_key_id?: string; method?: schemas.LoggedMethod; endpoint?: string; status?: number; result?: schemas.RequestResult; error_code?: string; request_id?: string; from?: string; to?: string; } = {}, options?: RequestOptions): List<schemas.LoggedRequestPage, schemas.LoggedRequest> {
+  listRequestLogs(query: { limit?: number; cursor?: string; api_key_id?: string; method?: schemas.LoggedMethod; endpoint?: string; status?: number; result?: schemas.RequestResult; error_code?: string; request_id?: string; idempotency_key?: string; transaction_id?: string; from?: string; to?: string; } = {}, options?: RequestOptions): List<schemas.LoggedRequestPage, schemas.LoggedRequest> {
     return this.list("GET", `/api/v1/admin/request-logs`, { query }, options);
   }
 
@@ -2711,15 +2712,31 @@ export class Operations extends Transport {
    * Get the number of items in each work queue that the caller's role may read.
    *
    * Each queue is counted up to 100. The counts may be a few seconds old; with `fresh=true` they are
-   * current, except the count of `low_float`. `alerts` are open alerts without a held payment, and
-   * `held_payments` those with one. `failing_webhooks` are endpoints that are disabled or whose
-   * last attempt failed. `low_float` are active agents whose float is below `TAPGATE_FLOAT_LOW`.
-   * Restricted subscribers are not counted in `kyc_reviews`.
+   * current, except the count of `low_float`. `approvals` are requests that the caller may approve.
+   * `alerts` are open alerts without a held payment, and `held_payments` those with one.
+   * `failing_webhooks` are endpoints that are disabled or whose last attempt failed. `low_float` are
+   * active agents whose float is below `TAPGATE_FLOAT_LOW`. Restricted subscribers are not counted
+   * in `kyc_reviews`.
    *
    * Access: an admin with any role.
    */
   getWorkQueues(query: { fresh?: boolean; } = {}, options?: RequestOptions): Promise<schemas.WorkQueues> {
     return this.send("GET", `/api/v1/work-queues`, { query }, options);
+  }
+
+  /**
+   * List what waits in all work queues, the most urgent first and then the oldest.
+   *
+   * Contains the queues of `GET /api/v1/work-queues`, without items that are assigned to another
+   * admin. `subject` is the person or thing that an item is about, null for a restricted subscriber;
+   * `detail` is an alert's type or an approval's summary. `id` is the ID of the approval, alert,
+   * support request, subscriber, agent or webhook endpoint. `low_float` has no `since`. `has_more`
+   * says that more than `limit` items wait; each queue counts up to 100.
+   *
+   * Access: an admin with any role.
+   */
+  listWorkItems(query: { limit?: number; fresh?: boolean; } = {}, options?: RequestOptions): Promise<schemas.WorkItems> {
+    return this.send("GET", `/api/v1/work-items`, { query }, options);
   }
 
   /**
@@ -2797,7 +2814,9 @@ export class Operations extends Transport {
    *
    * - an ID, or a card's serial or UID in any notation
    * - a phone number, complete or its beginning, international or local to `TAPGATE_COUNTRY`
-   * - a transaction's approval code, `request_id`, or a processor's or partner's reference
+   * - a transaction's approval code, idempotency key (`request_id`), or a processor's or partner's
+   *   reference
+   * - the `X-Request-ID` or the idempotency key of a logged API request
    * - the beginning of a subscriber's first or last name, or parts of the name of a subscriber,
    *   processor, agent, partner or admin
    *

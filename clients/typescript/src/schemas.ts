@@ -1544,6 +1544,8 @@ export interface LoggedRequest {
   duration_ms: number;
   request_id: string;
   ip: string;
+  idempotency_key: string | null;
+  transaction_id: string | null;
 }
 
 /**
@@ -1566,6 +1568,8 @@ export interface LoggedRequestDetails {
   duration_ms: number;
   request_id: string;
   ip: string;
+  idempotency_key: string | null;
+  transaction_id: string | null;
   query: Record<string, unknown> | null;
   request_body: Record<string, unknown> | null;
   response_body: Record<string, unknown> | null;
@@ -2696,7 +2700,7 @@ export interface SearchResults {
   data: SearchResult[];
 }
 
-export type SearchType = "subscriber" | "card" | "transaction" | "processor" | "agent" | "partner" | "alert" | "support_request" | "admin" | "account" | "key";
+export type SearchType = "subscriber" | "card" | "transaction" | "processor" | "agent" | "partner" | "alert" | "support_request" | "admin" | "account" | "key" | "api_request";
 
 export interface SecretRotation {
   /** Default: `0` */
@@ -3355,6 +3359,8 @@ export interface UploadCardsResponse {
   errors: RowError[];
 }
 
+export type Urgency = "normal" | "high" | "critical";
+
 export interface UserEntity {
   id: string;
   name: string;
@@ -3563,7 +3569,25 @@ export interface WebhookTopUp {
   currency?: string | null;
 }
 
-export type WorkQueueName = "kyc_reviews" | "support_requests" | "alerts" | "held_payments" | "failing_webhooks" | "low_float";
+/** Item that waits in a work queue. */
+export interface WorkItem {
+  queue: WorkQueueName;
+  id: string;
+  urgency: Urgency;
+  since: string | null;
+  subject: string | null;
+  detail: string | null;
+  amount: string | null;
+  is_mine: boolean;
+}
+
+/** Items of all work queues that the caller's role may read. */
+export interface WorkItems {
+  data: WorkItem[];
+  has_more: boolean;
+}
+
+export type WorkQueueName = "approvals" | "kyc_reviews" | "support_requests" | "alerts" | "held_payments" | "failing_webhooks" | "low_float";
 
 /**
  * Number of items that wait, at most 100, and the time since which the oldest waits.

@@ -60,6 +60,7 @@ async def test_every_queue_counts_what_waits(harness: Harness) -> None:
     )
     harness.advance_clock(minutes=1)
     assert await get_counts(harness) == {
+        "approvals": 0,
         "kyc_reviews": 1,
         "support_requests": 1,
         "alerts": 1,
@@ -74,9 +75,9 @@ async def test_every_queue_counts_what_waits(harness: Harness) -> None:
 @each(
     "role, queues",
     [
-        ("C", {"kyc_reviews", "alerts", "held_payments", "low_float"}),
-        ("S", {"support_requests", "low_float"}),
-        ("F", {"low_float"}),
+        ("C", {"approvals", "kyc_reviews", "alerts", "held_payments", "low_float"}),
+        ("S", {"approvals", "support_requests", "low_float"}),
+        ("F", {"approvals", "low_float"}),
     ],
 )
 async def test_role_sees_only_queues_that_it_may_list(
@@ -93,7 +94,7 @@ async def test_counts_are_cached_for_a_few_seconds(harness: Harness) -> None:
     assert (await get_counts(harness, fresh="false"))["support_requests"] == 0
     harness.advance_clock(minutes=1)
     response = await harness.get(URL, auth=await harness.create_admin("S"))
-    assert response.json()["data"][0] == {
+    assert response.json()["data"][1] == {
         "name": "support_requests",
         "waiting": 1,
         "oldest_at": request["created_at"],

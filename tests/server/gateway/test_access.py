@@ -185,6 +185,7 @@ ADDED_ACCESS = {
     "GET /api/v1/subscribers/{id}/messages": "all",  # message delivery status
     "GET /api/v1/agents/{id}/messages": "all",
     "GET /api/v1/support/summary": "A S",
+    "GET /api/v1/work-items": "all",
     "GET /api/v1/work-queues": "all",  # numbers in the console's navigation
     "GET /api/v1/subscribers/{id}/timeline": "all",  # what happened to a customer
     # Console money views.

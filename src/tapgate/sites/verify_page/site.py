@@ -84,7 +84,7 @@ class VerifyPage:
         if request.method not in ("GET", "HEAD"):
             raise ApiError(Code.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"})
         if request.path.startswith(_ASSETS_PATH):
-            return self._assets.serve(request, request.path.removeprefix(_ASSETS_PATH))
+            return await self._assets.serve(request, request.path.removeprefix(_ASSETS_PATH))
         if request.path != _PREFIX:
             raise ApiError(Code.NOT_FOUND)
         services = request.services

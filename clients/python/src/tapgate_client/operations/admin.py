@@ -586,6 +586,8 @@ class AdminOperations(OperationGroup[M]):
         result: str | None = None,
         error_code: str | None = None,
         request_id: str | None = None,
+        idempotency_key: str | None = None,
+        transaction_id: str | None = None,
         from_: DateTimeLike | None = None,
         to: DateTimeLike | None = None,
     ) -> Page[LoggedRequest]:
@@ -593,8 +595,9 @@ class AdminOperations(OperationGroup[M]):
 
         Requests with an API key or with a processor's, terminal's or partner's signing key, newest
         first. `result` is `failed` for statuses of 400 and above. `endpoint` is a path template,
-        such as `/api/v1/cards/{serial}`. `from` and `to` are inclusive, and dates are in the
-        platform's time zone.
+        such as `/api/v1/cards/{serial}`. `request_id` is the `X-Request-ID` of a response, and
+        `idempotency_key` the key of a request that moves money, in its body or header. `from` and
+        `to` are inclusive, and dates are in the platform's time zone.
 
         Requests are listed about a second after their response, for `TAPGATE_REQUEST_LOG_DAYS`
         days. Requests without a valid credential are not logged, and under high load some requests
@@ -611,6 +614,8 @@ class AdminOperations(OperationGroup[M]):
             result: Only entries with this result: `succeeded` or `failed`.
             error_code: Only requests that failed with this error code.
             request_id: Only the request with this request ID.
+            idempotency_key: Only requests with this idempotency key.
+            transaction_id: Only requests that this transaction resulted from.
             from_: Start of the period, inclusive.
             to: End of the period, inclusive.
 

@@ -78,7 +78,7 @@ class AllOperations(OperationGroup[M]):
         self.messages: MessagesOperations[M] = MessagesOperations(transport)
         #: Transaction volumes, platform status and ledger verification.
         self.overview: OverviewOperations[M] = OverviewOperations(transport)
-        #: What waits for staff: counts for each role's queues.
+        #: What waits for staff: counts and items of each role's queues.
         self.work_queues: WorkQueuesOperations[M] = WorkQueuesOperations(transport)
         #: The operator's name, logo, color and contact, as customers and staff see them.
         self.branding: BrandingOperations[M] = BrandingOperations(transport)

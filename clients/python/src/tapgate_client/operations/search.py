@@ -22,7 +22,9 @@ class SearchOperations(OperationGroup[M]):
 
         - an ID, or a card's serial or UID in any notation
         - a phone number, complete or its beginning, international or local to `TAPGATE_COUNTRY`
-        - a transaction's approval code, `request_id`, or a processor's or partner's reference
+        - a transaction's approval code, idempotency key (`request_id`), or a processor's or
+          partner's reference
+        - the `X-Request-ID` or the idempotency key of a logged API request
         - the beginning of a subscriber's first or last name, or parts of the name of a subscriber,
           processor, agent, partner or admin
 
@@ -38,7 +40,7 @@ class SearchOperations(OperationGroup[M]):
         Args:
             q: Text to search for.
             types: One or more of subscriber, card, transaction, processor, agent, partner, alert,
-                support_request, admin, account, key, separated by commas.
+                support_request, admin, account, key, api_request, separated by commas.
             limit: Maximum number of items.
 
         Example:
