@@ -15,7 +15,7 @@ from tapgate.auth.access_tokens import AccessTokens
 from tapgate.auth.authenticator import Authenticator
 from tapgate.core.id_generator import IdGenerator
 from tapgate.core.vault import Vault
-from tapgate.ledger.pins.verifier import PinVerifier
+from tapgate.ledger.pins.pin_verifier import PinVerifier
 from tapgate_client import ids, signing
 from tapgate_client.clock import format_rfc3339, system_clock
 

@@ -18,7 +18,7 @@ from tapgate.http.api.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import Command
-from tapgate.ledger.pins.verifier import PinVerifier
+from tapgate.ledger.pins.pin_verifier import PinVerifier
 from tapgate.ledger.rules import loaded_rules as ledger_rules
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids, money, signing

@@ -19,8 +19,8 @@ from tapgate.events.webhooks import operations as webhooks
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.card_proofs.issuer_keys import IssuerKeys
+from tapgate.ledger.card_proofs.proof_verifier import format_uid
 from tapgate.ledger.card_proofs.sun import diversify_file_read_key
-from tapgate.ledger.card_proofs.verifier import format_uid
 from tapgate.ledger.commands import Command
 from tapgate_client import ids
 from tapgate_client.schemas.admin import NewApiKey, Scope

@@ -21,7 +21,7 @@ from tapgate.http.api.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, ScopedIdempotencyKey, decode_result
 from tapgate.ledger.maintenance import ensure_partitions
-from tapgate.ledger.pins.verifier import StoredPin
+from tapgate.ledger.pins.pin_verifier import StoredPin
 from tapgate.ledger.verification.verify import verify
 from tapgate_client.clock import system_clock
 

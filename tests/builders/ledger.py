@@ -23,8 +23,8 @@ from tapgate.ledger.commands import (
 )
 from tapgate.ledger.effects.rollups import get_bucket_start
 from tapgate.ledger.engine.group_commit import BeforeCommit, Ledger, connect_ledger
-from tapgate.ledger.pins.lockout import PinState
-from tapgate.ledger.pins.storage import set_pin
+from tapgate.ledger.pins.pin_lockout import PinState
+from tapgate.ledger.pins.pin_storage import set_pin
 from tapgate.ledger.rules import loaded_rules
 from tapgate.ledger.verification.verify import verify
 from tapgate.runtime.store.database import Database

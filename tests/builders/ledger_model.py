@@ -15,7 +15,7 @@ from tapgate.ledger.decisions.apply import apply_decision
 from tapgate.ledger.decisions.decide import decide
 from tapgate.ledger.decisions.review import decide_review
 from tapgate.ledger.decisions.state import Account, Agent, Card, State, StoredTransaction
-from tapgate.ledger.pins.lockout import PinState
+from tapgate.ledger.pins.pin_lockout import PinState
 from tapgate.ledger.rules.commission import CommissionRate
 from tapgate.ledger.rules.compliance import ComplianceRule
 from tapgate.ledger.rules.fees import FeeTier

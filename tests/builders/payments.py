@@ -9,7 +9,7 @@ import httpx2
 from harness import PIN, Harness, HmacAuth
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Outcome, Party, ReviewDecision, TransactionResult
-from tapgate.ledger.pins.storage import set_pin
+from tapgate.ledger.pins.pin_storage import set_pin
 from tapgate_client import ids, money
 
 PAY_URL = "/api/v1/pos/payment"

@@ -16,7 +16,7 @@ from tapgate.core.id_generator import IdGenerator
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party, ScopedIdempotencyKey
 from tapgate.ledger.engine.group_commit import Ledger, connect_ledger
-from tapgate.ledger.pins.lockout import PinState
+from tapgate.ledger.pins.pin_lockout import PinState
 from tapgate.runtime.store import database as database_module
 from tapgate.runtime.store.signals import Signals
 from tapgate_client.clock import system_clock

@@ -10,8 +10,8 @@ from harness import PIN
 from tapgate.core.settings import Settings, load_settings
 from tapgate.core.vault import Vault
 from tapgate.events.audit import chain
-from tapgate.ledger.pins.storage import set_pin
-from tapgate.ledger.pins.verifier import PinVerifier
+from tapgate.ledger.pins.pin_storage import set_pin
+from tapgate.ledger.pins.pin_verifier import PinVerifier
 from tapgate.ledger.verification.verify import Verification, verify
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.migrate import migrate

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from builders.messenger import build_delivery
 from drivers.messenger import ServicesDriver
 from harness import Harness
-from tapgate.http.checks import compile_check
+from tapgate.http.field_checks import compile_check
 from tapgate.messenger import web
 from tapgate.messenger.channel.delivery_parser import parse_delivery
 from tapgate.messenger.understanding.transfers import parse_phone

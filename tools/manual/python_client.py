@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 
-from tapgate.http.checks import get_rule_and_type, is_struct
 from tapgate.http.endpoint import JSON_MEDIA_TYPE, Endpoint
+from tapgate.http.field_checks import get_rule_and_type, is_struct
 from tapgate.http.openapi_components import inline_shared_parts
 from tapgate.server.gateway import build_openapi_document, list_endpoints
 from tapgate_client.schemas.branding import LogoRule

@@ -9,7 +9,7 @@ from typing import Any, Final, get_args, get_origin
 
 import msgspec
 
-from tapgate.http.checks import get_rule_and_type, is_struct
+from tapgate.http.field_checks import get_rule_and_type, is_struct
 
 KIBIBYTE: Final = 1024
 #: The limit of most endpoints. Larger computed limits are multiples of it.

@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn, get_args, get_origin
 
 import msgspec
 
-from tapgate.http.checks import compile_check, get_rule_and_type, is_enum, is_struct
+from tapgate.http.field_checks import compile_check, get_rule_and_type, is_enum, is_struct
 from tapgate.http.router import decode_percent
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.fields import InvalidValueError

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, get_args, get_origin
 
 import msgspec
 
-from tapgate.http.checks import get_rule_and_type, is_enum, is_struct
+from tapgate.http.field_checks import get_rule_and_type, is_enum, is_struct
 from tapgate_client.schemas.fields import Choice, Rule, get_enum_rule
 from tapgate_client.schemas.values import TextType
 

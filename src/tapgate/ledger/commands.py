@@ -6,8 +6,8 @@ from typing import Any, Final, Literal
 import msgspec
 
 from tapgate.ledger import chart
-from tapgate.ledger.card_proofs.verifier import ProofResult
-from tapgate.ledger.pins.lockout import build_pin_error
+from tapgate.ledger.card_proofs.proof_verifier import ProofResult
+from tapgate.ledger.pins.pin_lockout import build_pin_error
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.compliance import Resolution
 

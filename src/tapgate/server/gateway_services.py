@@ -25,12 +25,12 @@ from tapgate.http.api.services import Services, create_heavy_read_limit
 from tapgate.http.endpoint import Endpoint
 from tapgate.http.metrics import EventCounters
 from tapgate.http.rate_limits.throttle import Throttle
-from tapgate.ledger.card_proofs.verifier import ProofVerifier
+from tapgate.ledger.card_proofs.proof_verifier import ProofVerifier
 from tapgate.ledger.chart import REFUND
 from tapgate.ledger.commands import LedgerCommand, ReviewDecision, TransactionResult
 from tapgate.ledger.engine.group_commit import MAX_PENDING_COMMANDS, Ledger, connect_ledger
 from tapgate.ledger.engine.node_ledger import NodeLedger
-from tapgate.ledger.pins.verifier import PinVerifier
+from tapgate.ledger.pins.pin_verifier import PinVerifier
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.node_files import get_shared_folder, get_socket_path

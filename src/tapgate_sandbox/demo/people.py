@@ -6,7 +6,7 @@ from random import Random
 from typing import Final
 
 from tapgate.auth.hmac_keys import NewHmacKey
-from tapgate.ledger.pins.verifier import is_weak_pin
+from tapgate.ledger.pins.pin_verifier import is_weak_pin
 from tapgate_client import ids
 from tapgate_client.schemas.subscribers import SubscriberCategory
 from tapgate_sandbox.demo.country import Merchant, Person

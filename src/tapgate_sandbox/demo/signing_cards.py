@@ -6,8 +6,8 @@ from typing import Final
 import msgspec
 
 from tapgate.business.customers.cards.tap_history import COUNTER_FIELD
+from tapgate.ledger.card_proofs.proof_verifier import ProofResult
 from tapgate.ledger.card_proofs.sun import KEY_BYTES
-from tapgate.ledger.card_proofs.verifier import ProofResult
 from tapgate.ledger.commands import Command
 from tapgate_client.schemas.card_proofs import NewKeyset
 

@@ -12,8 +12,8 @@ from cases import each
 from drivers.services import run_service
 from tapgate.http.api.examples import build_example
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES, MAX_JSON_BYTES, compute_body_limit
-from tapgate.http.checks import get_rule_and_type, is_struct
 from tapgate.http.endpoint import MEBIBYTE, Endpoint
+from tapgate.http.field_checks import get_rule_and_type, is_struct
 from tapgate.server.gateway import ENDPOINT_GROUPS
 from tapgate_client.schemas.fields import FreeText, ListLength, Metadata, Text, TextRule
 

@@ -16,8 +16,8 @@ from builders.http_apps import (
     build_bearer_headers,
 )
 from cases import each
-from tapgate.http.checks import compile_check
 from tapgate.http.decoding import BodyDecoder
+from tapgate.http.field_checks import compile_check
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.fields import IntegerRange, Text
 

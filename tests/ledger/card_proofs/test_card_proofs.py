@@ -26,7 +26,7 @@ from drivers.deployments import TwoLedgers
 from examples import limit_examples
 from tapgate.ledger import chart, commands
 from tapgate.ledger.card_proofs import rejected_taps
-from tapgate.ledger.card_proofs.verifier import ProofResult
+from tapgate.ledger.card_proofs.proof_verifier import ProofResult
 from tapgate.ledger.commands import Command, Outcome
 from tapgate.ledger.decisions.apply import apply_decision
 from tapgate.ledger.decisions.decide import decide

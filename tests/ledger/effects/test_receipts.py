@@ -21,7 +21,7 @@ from builders.ledger import (
 )
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, LedgerCommand, Party, ReviewDecision
-from tapgate.ledger.effects.receipts import (
+from tapgate.ledger.effects.pending_notifications import (
     FLOAT_LOW,
     MONEY_RECEIVED,
     PAYMENT_MADE,

@@ -19,7 +19,7 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.commands import Command, ReviewDecision
 from tapgate.ledger.engine import group_commit, load
-from tapgate.ledger.pins.lockout import PinState
+from tapgate.ledger.pins.pin_lockout import PinState
 from tapgate.runtime.store.server_status import get_server_status
 from tapgate_client.errors import ApiError, Code
 

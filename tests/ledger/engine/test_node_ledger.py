@@ -26,7 +26,7 @@ from builders.ledger import (
     require_balanced_books,
 )
 from tapgate.ledger import chart
-from tapgate.ledger.card_proofs.verifier import ProofResult
+from tapgate.ledger.card_proofs.proof_verifier import ProofResult
 from tapgate.ledger.commands import (
     AuditFacts,
     Command,

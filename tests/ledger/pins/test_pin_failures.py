@@ -9,7 +9,7 @@ from tapgate.ledger import chart
 from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.commands import Outcome
 from tapgate.ledger.pins.pin_failures import check_pin
-from tapgate.ledger.pins.verifier import PinVerifier
+from tapgate.ledger.pins.pin_verifier import PinVerifier
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
 

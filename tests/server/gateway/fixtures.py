@@ -18,7 +18,7 @@ from tapgate.core.settings import load_settings
 from tapgate.events.audit.rejections import RejectionLog
 from tapgate.http.api.access import ROLES_BY_LETTER, Access
 from tapgate.http.endpoint import Endpoint
-from tapgate.ledger.pins.storage import set_pin
+from tapgate.ledger.pins.pin_storage import set_pin
 from tapgate.ledger.rules.loaded_rules import insert_defaults
 from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate_client import ids

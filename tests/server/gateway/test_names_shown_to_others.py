@@ -13,7 +13,7 @@ from harness import PIN, Harness, parse_error
 from tapgate.core.settings import Settings
 from tapgate.events.notifications.notification_messages import list_pending
 from tapgate.events.notifications.receipts import ReceiptWorker
-from tapgate.http.checks import get_rule_and_type, is_struct
+from tapgate.http.field_checks import get_rule_and_type, is_struct
 from tapgate.ledger import chart
 from tapgate.messenger import gateway_requests
 from tapgate.messenger.model import RequestSucceeded

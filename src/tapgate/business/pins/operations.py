@@ -11,8 +11,8 @@ from tapgate.events.audit.trail import AuditTrail
 from tapgate.events.notifications import codes
 from tapgate.ledger.one_time_codes.codes import CodeRequest
 from tapgate.ledger.pins.pin_failures import check_pin
-from tapgate.ledger.pins.storage import set_pin
-from tapgate.ledger.pins.verifier import PinVerifier
+from tapgate.ledger.pins.pin_storage import set_pin
+from tapgate.ledger.pins.pin_verifier import PinVerifier
 from tapgate.ledger.pins.wrong_pins import get_phone_owner
 from tapgate.runtime.store.database import RaiseAfterCommit
 from tapgate.runtime.store.transaction import Transaction

@@ -24,7 +24,7 @@ from tapgate.events.notifications.notification_messages import (
 )
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart
-from tapgate.ledger.effects.receipts import (
+from tapgate.ledger.effects.pending_notifications import (
     FLOAT_LOW,
     MONEY_RECEIVED,
     PAYMENT_MADE,

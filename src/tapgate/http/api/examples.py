@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 import msgspec
 
-from tapgate.http.checks import get_rule_and_type, is_struct
 from tapgate.http.endpoint import Endpoint
+from tapgate.http.field_checks import get_rule_and_type, is_struct
 from tapgate.http.json_schema import find_text_type, get_struct, iter_rules, iter_union_members
 from tapgate_client import ids, money
 from tapgate_client.schemas.fields import IdempotencyKeyRule, TextRule

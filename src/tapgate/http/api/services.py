@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from tapgate.http.api.report_calls import ReportClient
     from tapgate.http.metrics import MetricSource
     from tapgate.http.rate_limits.throttle import Throttle
-    from tapgate.ledger.card_proofs.verifier import ProofVerifier
+    from tapgate.ledger.card_proofs.proof_verifier import ProofVerifier
     from tapgate.ledger.engine.group_commit import Ledger
-    from tapgate.ledger.pins.verifier import PinVerifier
+    from tapgate.ledger.pins.pin_verifier import PinVerifier
     from tapgate.runtime.health import HealthMonitor
     from tapgate.runtime.nodes import NodeRegistry
     from tapgate.runtime.store.database import Database

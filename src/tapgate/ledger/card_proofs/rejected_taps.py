@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from tapgate.core.id_generator import IdGenerator
 from tapgate.ledger.alerts import KeyedAlert, raise_keyed_alerts
-from tapgate.ledger.card_proofs.verifier import ProofResult, ProvableCard, is_not_confirmed
+from tapgate.ledger.card_proofs.proof_verifier import ProofResult, ProvableCard, is_not_confirmed
 from tapgate_client import ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.card_proofs import CardTapResult

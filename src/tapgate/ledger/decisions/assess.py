@@ -14,7 +14,7 @@ from tapgate.ledger.decisions.allowance import build_allowance
 from tapgate.ledger.decisions.checks import ASSESSED_CHECKS, is_pin_required
 from tapgate.ledger.decisions.context import CommandContext, Rejection, build_context
 from tapgate.ledger.decisions.state import State
-from tapgate.ledger.pins.lockout import PinState
+from tapgate.ledger.pins.pin_lockout import PinState
 from tapgate.ledger.rules.compliance import RuleMatch
 from tapgate_client.errors import Code
 from tapgate_client.schemas.transactions import Channel

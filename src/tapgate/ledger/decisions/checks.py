@@ -5,7 +5,7 @@ from typing import Final
 
 from tapgate.ledger import chart
 from tapgate.ledger.archive.archived import ARCHIVED
-from tapgate.ledger.card_proofs.verifier import (
+from tapgate.ledger.card_proofs.proof_verifier import (
     NOT_CONFIRMED_DETAILS,
     OTHER_CARD_MESSAGE,
     find_proof_error,
@@ -13,7 +13,7 @@ from tapgate.ledger.card_proofs.verifier import (
 )
 from tapgate.ledger.decisions.context import CommandContext, Rejection
 from tapgate.ledger.decisions.state import Account, Card, State
-from tapgate.ledger.pins.lockout import evaluate_pin
+from tapgate.ledger.pins.pin_lockout import evaluate_pin
 from tapgate.ledger.pins.wrong_pins import WrongPin, get_phone_owner
 from tapgate.ledger.rules.compliance import find_matches
 from tapgate_client import money

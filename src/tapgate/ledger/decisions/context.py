@@ -7,7 +7,7 @@ import msgspec
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Command
 from tapgate.ledger.decisions.state import Account, Card, State, StoredTransaction
-from tapgate.ledger.pins.lockout import PinMatcher, PinState
+from tapgate.ledger.pins.pin_lockout import PinMatcher, PinState
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.ledger.pins.wrong_pins import WrongPin
 from tapgate.ledger.rules.compliance import RuleMatch

@@ -34,7 +34,7 @@ from tapgate.ledger.decisions.state import (
     UsageChange,
 )
 from tapgate.ledger.idempotency.replays import find_replayed_reference, find_replayed_request
-from tapgate.ledger.pins.lockout import PinMatcher
+from tapgate.ledger.pins.pin_lockout import PinMatcher
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.ledger.rules.compliance import RuleMatch, find_wrong_pin_matches
 from tapgate.ledger.rules.fees import SENDER

@@ -15,7 +15,7 @@ from tapgate.ledger.commands import (
     TransactionResult,
 )
 from tapgate.ledger.idempotency.replays import PriorRequest
-from tapgate.ledger.pins.lockout import PinState
+from tapgate.ledger.pins.pin_lockout import PinState
 from tapgate.ledger.pins.wrong_pins import WrongPin
 from tapgate.ledger.rules.commission import CashMatch, CashMovement
 from tapgate.ledger.rules.compliance import RuleMatch

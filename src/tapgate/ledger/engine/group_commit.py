@@ -32,7 +32,7 @@ from tapgate.ledger.engine.metrics import BatchReport, BatchTiming
 from tapgate.ledger.engine.spans import add_traceparent, trace_batch
 from tapgate.ledger.engine.write import write
 from tapgate.ledger.idempotency.replay_counts import ReplayCounter
-from tapgate.ledger.pins.lockout import PinMatcher
+from tapgate.ledger.pins.pin_lockout import PinMatcher
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.ledger.rules import loaded_rules as ledger_rules
 from tapgate.ledger.rules.loaded_rules import Rules

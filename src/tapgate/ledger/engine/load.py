@@ -30,7 +30,7 @@ from tapgate.ledger.engine.open_days import COUNT_SHARED_LOCK, OPEN_DAY_QUERY, a
 from tapgate.ledger.idempotency.idempotency_keys import build_key_query, build_reference_query
 from tapgate.ledger.idempotency.replays import PriorRequest
 from tapgate.ledger.pins import pin_failures
-from tapgate.ledger.pins.lockout import PinState
+from tapgate.ledger.pins.pin_lockout import PinState
 from tapgate.ledger.rules.commission import get_window_start
 from tapgate.ledger.rules.loaded_rules import Rules
 from tapgate.runtime.store.combined import Query, fetch_together

@@ -13,9 +13,9 @@ from tapgate.ledger.commands import encode_result
 from tapgate.ledger.decisions import earned_commission
 from tapgate.ledger.decisions.state import Decision, NewTransaction, State, StoredTransaction
 from tapgate.ledger.effects import rollups
-from tapgate.ledger.effects.events import enqueue_events
+from tapgate.ledger.effects.batch_events import enqueue_events
 from tapgate.ledger.effects.low_float import find_low_floats
-from tapgate.ledger.effects.receipts import PendingNotification, build_notifications
+from tapgate.ledger.effects.pending_notifications import PendingNotification, build_notifications
 from tapgate.ledger.pins import pin_failures
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.ledger.pins.wrong_pins import record_wrong_pins

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tapgate.ledger.alerts import raise_alerts
-from tapgate.ledger.effects.events import enqueue_alert_events
-from tapgate.ledger.pins.storage import attempt_pin
-from tapgate.ledger.pins.verifier import PinVerifier
+from tapgate.ledger.effects.batch_events import enqueue_alert_events
+from tapgate.ledger.pins.pin_storage import attempt_pin
+from tapgate.ledger.pins.pin_verifier import PinVerifier
 from tapgate.ledger.pins.wrong_pins import WrongPin, record_wrong_pins
 from tapgate.ledger.rules.compliance import ComplianceRule, find_wrong_pin_matches
 from tapgate.ledger.rules.loaded_rules import load_compliance_rules
@@ -66,7 +66,7 @@ async def check_pin(
 ) -> ApiError | None:
     """Check a PIN that is not part of a transaction.
 
-    `ledger/pins/storage.py` says which lock is required.
+    `ledger/pins/pin_storage.py` says which lock is required.
     Wrong PINs are counted for `credential`. The error for a wrong PIN is returned, not raised, so
     that the caller can commit the failure count.
     """

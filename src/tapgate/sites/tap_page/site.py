@@ -22,7 +22,7 @@ from tapgate.http.api.app import App
 from tapgate.http.api.packaged_files import PackagedFiles
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Reply
-from tapgate.ledger.card_proofs.verifier import find_proof_error, is_not_confirmed
+from tapgate.ledger.card_proofs.proof_verifier import find_proof_error, is_not_confirmed
 from tapgate.runtime import logs
 from tapgate.sites.tap_page.texts import TEXTS, choose_language
 from tapgate_client.errors import ApiError, Code

@@ -33,8 +33,8 @@ from builders.payments import (
 from cases import each
 from harness import PIN, WRONG_PIN, Harness, parse_error
 from server.gateway.fixtures import create_terminal_key
+from tapgate.ledger.card_proofs.proof_verifier import ProofResult, ProofVerifier
 from tapgate.ledger.card_proofs.sun import diversify_file_read_key
-from tapgate.ledger.card_proofs.verifier import ProofResult, ProofVerifier
 from tapgate.ledger.commands import Command, Outcome
 from tapgate.ledger.decisions.state import State
 from tapgate.ledger.engine import write

@@ -11,7 +11,7 @@ from tapgate.core.records import build_record
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail, diff_records
 from tapgate.ledger.card_proofs.issuer_keys import IssuerKeys, generate_master_key
-from tapgate.ledger.card_proofs.verifier import KEYSETS_CHANGED
+from tapgate.ledger.card_proofs.proof_verifier import KEYSETS_CHANGED
 from tapgate.runtime.store.conditions import PageConditions
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.rows import insert_row

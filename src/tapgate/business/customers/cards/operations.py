@@ -22,9 +22,13 @@ from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.events.notifications.notification_messages import enqueue_message
 from tapgate.events.webhooks.webhook_events import publish
-from tapgate.ledger.card_proofs.verifier import OTHER_CARD_MESSAGE, ProofResult, find_proof_error
-from tapgate.ledger.pins.storage import set_pin
-from tapgate.ledger.pins.verifier import PinVerifier
+from tapgate.ledger.card_proofs.proof_verifier import (
+    OTHER_CARD_MESSAGE,
+    ProofResult,
+    find_proof_error,
+)
+from tapgate.ledger.pins.pin_storage import set_pin
+from tapgate.ledger.pins.pin_verifier import PinVerifier
 from tapgate.runtime.store.database import RaiseAfterCommit
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids

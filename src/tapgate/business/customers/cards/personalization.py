@@ -25,12 +25,12 @@ from tapgate.ledger.card_proofs.issuer_keys import (
     derive_own_keys,
     split_own_keys,
 )
-from tapgate.ledger.card_proofs.sun import MAX_KEY_VERSION
-from tapgate.ledger.card_proofs.verifier import (
+from tapgate.ledger.card_proofs.proof_verifier import (
     OTHER_CARD_MESSAGE,
     DecryptedProof,
     find_proof_error,
 )
+from tapgate.ledger.card_proofs.sun import MAX_KEY_VERSION
 from tapgate.runtime.store.database import RaiseAfterCommit
 from tapgate.runtime.store.installation import get_first_key_id
 from tapgate.runtime.store.transaction import Transaction

@@ -11,7 +11,7 @@ from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
-from tapgate.ledger.card_proofs.verifier import DecryptedProof
+from tapgate.ledger.card_proofs.proof_verifier import DecryptedProof
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation

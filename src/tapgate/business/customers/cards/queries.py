@@ -12,7 +12,7 @@ from tapgate.business.customers.cards.uids import parse_uid
 from tapgate.business.customers.subscribers.restriction import exclude_hidden
 from tapgate.http.api.services import Services
 from tapgate.ledger.accounts import lock_account
-from tapgate.ledger.card_proofs.verifier import format_uid
+from tapgate.ledger.card_proofs.proof_verifier import format_uid
 from tapgate.runtime.store.conditions import Conditions, PageConditions
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.rows import update_row

@@ -14,7 +14,7 @@ from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import MEBIBYTE, Endpoints
-from tapgate.ledger.card_proofs.verifier import ProofResult
+from tapgate.ledger.card_proofs.proof_verifier import ProofResult
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
 from tapgate_client.schemas.cards import (

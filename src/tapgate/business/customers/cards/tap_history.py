@@ -7,14 +7,18 @@ from typing import Any, Final, NamedTuple
 from tapgate.auth.terminals import find_terminal_names
 from tapgate.business.customers.cards.model import Card
 from tapgate.core.id_generator import first_id_at
+from tapgate.ledger.card_proofs.proof_verifier import (
+    NOT_CONFIRMED_DETAILS,
+    ProofResult,
+    is_not_confirmed,
+)
 from tapgate.ledger.card_proofs.rejected_taps import (
     MAX_TAPS,
     SELECT_TAPS,
     build_rejected_tap,
     store_rejected_taps,
 )
-from tapgate.ledger.card_proofs.verifier import NOT_CONFIRMED_DETAILS, ProofResult, is_not_confirmed
-from tapgate.ledger.effects.events import enqueue_clone_events
+from tapgate.ledger.effects.batch_events import enqueue_clone_events
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.id_ranges import IdRange, fetch_newest
 from tapgate.runtime.store.rows import insert_values

@@ -12,8 +12,8 @@ from tapgate.events.audit.trail import AuditTrail
 from tapgate.events.webhooks.webhook_events import publish
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
-from tapgate.ledger.pins.storage import set_pin
-from tapgate.ledger.pins.verifier import PinVerifier
+from tapgate.ledger.pins.pin_storage import set_pin
+from tapgate.ledger.pins.pin_verifier import PinVerifier
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import get_platform_day
 from tapgate_client.schemas.subscribers import (

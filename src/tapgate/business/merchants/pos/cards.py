@@ -9,10 +9,14 @@ from tapgate.business.customers.cards import queries as cards
 from tapgate.business.customers.cards import tap_history
 from tapgate.business.customers.cards.model import Card
 from tapgate.core.public_names import clean_person_name, mask_person_name
-from tapgate.ledger.card_proofs.verifier import OTHER_CARD_MESSAGE, ProofResult, find_proof_error
+from tapgate.ledger.card_proofs.proof_verifier import (
+    OTHER_CARD_MESSAGE,
+    ProofResult,
+    find_proof_error,
+)
 from tapgate.ledger.chart import AccountStatus
 from tapgate.ledger.pins.pin_failures import check_pin
-from tapgate.ledger.pins.verifier import PinVerifier
+from tapgate.ledger.pins.pin_verifier import PinVerifier
 from tapgate.runtime.store.database import Database, RaiseAfterCommit
 from tapgate.runtime.store.transaction import OpenTransaction, Transaction
 from tapgate_client import ids, money

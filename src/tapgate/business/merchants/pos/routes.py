@@ -17,7 +17,7 @@ from tapgate.http.api.idempotency import require_idempotency_key
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
-from tapgate.ledger.card_proofs.verifier import ProofResult
+from tapgate.ledger.card_proofs.proof_verifier import ProofResult
 from tapgate.ledger.chart import COMPLETED, FAILED
 from tapgate.ledger.commands import Outcome
 from tapgate_client import ids

@@ -9,7 +9,11 @@ from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.events.notifications.receipts import resend_receipts
 from tapgate.ledger import chart
-from tapgate.ledger.effects.receipts import MONEY_RECEIVED, PAYMENT_MADE, list_receipt_kinds
+from tapgate.ledger.effects.pending_notifications import (
+    MONEY_RECEIVED,
+    PAYMENT_MADE,
+    list_receipt_kinds,
+)
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import invalid_field

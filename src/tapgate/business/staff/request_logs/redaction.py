@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from tapgate.events.audit.entry import MASK
-from tapgate.http.checks import get_default_rule
+from tapgate.http.field_checks import get_default_rule
 from tapgate.http.json_schema import get_struct, iter_union_members
 from tapgate_client import schemas
 from tapgate_client.schemas.fields import LogForm, Rule

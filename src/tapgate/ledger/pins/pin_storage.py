@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from tapgate.ledger.pins.lockout import PinState, PinVerdict, evaluate_pin
-from tapgate.ledger.pins.verifier import PinHash, PinVerifier
+from tapgate.ledger.pins.pin_lockout import PinState, PinVerdict, evaluate_pin
+from tapgate.ledger.pins.pin_verifier import PinHash, PinVerifier
 
 
 async def set_pin(tx: Any, holder_id: int, pin: PinHash) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tapgate.ledger.pins.verifier import PinHash
+from tapgate.ledger.pins.pin_verifier import PinHash
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.errors import ApiError, Code

@@ -7,8 +7,8 @@ import pytest
 
 from cases import each
 from tapgate.core.vault import Vault, VaultError
-from tapgate.ledger.pins.lockout import PinState, PinVerdict, evaluate_pin
-from tapgate.ledger.pins.verifier import PinVerifier, StoredPin, is_weak_pin
+from tapgate.ledger.pins.pin_lockout import PinState, PinVerdict, evaluate_pin
+from tapgate.ledger.pins.pin_verifier import PinVerifier, StoredPin, is_weak_pin
 from tapgate_client.errors import Code
 
 PINS = PinVerifier(Vault("k" * 32))
