@@ -1968,8 +1968,9 @@ export class Operations extends Transport {
    *
    * Without `password`, the response contains an `invitation`: a link with which the admin sets a
    * password that no one else knows. It works once and expires after three days. `link_seen_by` then
-   * has your ID: you and the admin cannot approve each other's requests until a third admin confirms
-   * the account.
+   * has your ID, and the ID of the approver if the request needed an approval. Each of you may be
+   * the new admin, so neither of you and the new admin can approve each other's requests until a
+   * third admin confirms the account.
    *
    * The password must have 12 to 255 characters of any kind and must not be the email address or the
    * name. In staging and production it must also be hard to guess: common passwords, names, dates,
@@ -2093,11 +2094,11 @@ export class Operations extends Transport {
   /**
    * Confirm that an account belongs to its admin.
    *
-   * For an account whose invitation or reset link other admins have seen (`link_seen_by`). Check
+   * For an account whose invitation or reset link other admins may have had (`link_seen_by`). Check
    * with the person first. The account and these admins can then approve each other's requests. Only
-   * a third admin can confirm: not the admin, not one who has seen the link and, while approval
-   * rules apply, not an admin who is connected with them by another link (403). While the link is
-   * unused and has not expired, confirming fails with 422.
+   * a third admin can confirm: not the admin, not one of these admins and, once approval rules
+   * exist, not an admin who may be one of them because of another link (403). Before the link was
+   * used, confirming fails with 422: reset the password if it has expired.
    *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */

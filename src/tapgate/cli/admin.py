@@ -52,7 +52,7 @@ def reset_password(
                 admin["id"],
                 unusable_hash=unusable_hash,
                 makers={},
-                viewer_id=None,
+                linked_to=[],
                 invitations=auth.invitations,
                 sessions=auth.sessions,
             )
@@ -65,7 +65,7 @@ def reset_password(
 def confirm(email: Annotated[str, typer.Argument(help="Email address of the admin.")]) -> None:
     """Confirm that an account belongs to its admin.
 
-    For an account whose invitation or reset link another admin has seen, if no third admin can
+    For an account whose invitation or reset link other admins may have had, if no third admin can
     confirm it in the console. Check with the person first.
     """
 

@@ -20,6 +20,8 @@ from builders.approvals import (
 from drivers.console import ConsoleClients
 from drivers.in_process import AppTransport
 from harness import BearerAuth, Harness, parse_error
+from tapgate.auth.actors import SYSTEM_ACTOR
+from tapgate.business.approvals.operations import suspend
 from tapgate.cli import admin as admin_command
 from tapgate.http.endpoint import Endpoint
 from tapgate.server.gateway import create_app, list_endpoints
@@ -115,7 +117,7 @@ async def get_email(harness: Harness, admin: BearerAuth) -> str:
 async def test_maker_and_approver_do_not_become_two_people(
     harness: Harness, staff: list[BearerAuth]
 ) -> None:
-    """The approver who saw the link could use it, so both count as one person."""
+    """The approver has seen the link, and the maker chose the mailbox that it is sent to."""
     ada, ben, cleo = staff
     rules = [only_admins("admin_users"), only_admins("keysets")]
     assert (await save_rules(harness, ada, *rules)).status_code == 200
@@ -123,24 +125,74 @@ async def test_maker_and_approver_do_not_become_two_people(
     link = find_link(await approve(harness, held, ben))
     assert link is not None
     eve = await accept(harness, link, EVE["email"])
-    for maker, approver in ((ben, eve), (eve, ben)):
+    for maker, approver in ((ben, eve), (eve, ben), (ada, eve), (eve, ada)):
         refused = await decide(harness, await ask(harness, maker), "approve", approver)
         assert parse_error(refused) == (403, "FORBIDDEN")
     rejected = await decide(harness, await ask(harness, ben), "reject", eve, reason="Not needed")
     assert rejected.status_code == 200
-    assert (await approve(harness, await ask(harness, ada), eve))["status"] == "executed"
+    # Each of them may be Eve, but they are certainly two people. Cleo is not Eve.
+    assert (await approve(harness, await ask(harness, ada), ben))["status"] == "executed"
+    assert (await approve(harness, await ask(harness, cleo), eve))["status"] == "executed"
 
-    for auth in (ben, eve):
+    for auth in (ada, ben, eve):
         refused = await harness.post(f"{ADMINS_URL}/{eve.id}/confirm", auth=auth)
         assert parse_error(refused) == (403, "FORBIDDEN")
     confirmed = await harness.post(f"{ADMINS_URL}/{eve.id}/confirm", auth=cleo)
     assert (confirmed.status_code, confirmed.json()["link_seen_by"]) == (200, [])
-    assert (await approve(harness, await ask(harness, ben), eve))["status"] == "executed"
+    for maker in (ada, ben):
+        assert (await approve(harness, await ask(harness, maker), eve))["status"] == "executed"
     entry = await harness.database.fetchrow(
         "SELECT actor ->> 'id' AS actor, changes FROM audit_entries WHERE event = 'admin.confirmed'"
     )
     assert entry is not None
-    assert (entry["actor"], entry["changes"]) == (cleo.id, {"link_seen_by": [[ben.id], []]})
+    assert (entry["actor"], entry["changes"]) == (cleo.id, {"link_seen_by": [[ada.id, ben.id], []]})
+
+
+async def test_unconfirmed_accounts_of_one_maker_count_once(
+    harness: Harness, staff: list[BearerAuth]
+) -> None:
+    """Different approvers saw the links, but one person may own both mailboxes."""
+    ada, ben, cleo = staff
+    rules = [only_admins("admin_users"), only_admins("keysets", 2)]
+    assert (await save_rules(harness, ada, *rules)).status_code == 200
+    accounts = []
+    for approver, email in ((ben, "eve@example.com"), (cleo, "fay@example.com")):
+        new = {**EVE, "email": email}
+        held = require_held(await harness.post(ADMINS_URL, json=new, auth=ada))
+        link = find_link(await approve(harness, held, approver))
+        assert link is not None
+        accounts.append(await accept(harness, link, email))
+    dan = await harness.create_admin()
+    held = await ask(harness, dan)
+    for auth in accounts:
+        assert (await approve(harness, held, auth))["status"] == "pending"
+    assert (await approve(harness, held, ben))["status"] == "executed"
+
+
+async def test_two_admins_can_invite_a_third_under_rules(
+    harness: Harness, staff: list[BearerAuth]
+) -> None:
+    """The requests of the third admin wait for the confirmation."""
+    ada, ben, cleo = staff
+    assert (await harness.post(f"{ADMINS_URL}/{cleo.id}/disable", auth=ada)).status_code == 200
+    assert (await save_rules(harness, ada, only_admins("admin_users"))).status_code == 200
+    held = require_held(await harness.post(ADMINS_URL, json=EVE, auth=ada))
+    assert (await approve(harness, held, ben))["status"] == "executed"
+
+
+async def test_link_made_with_a_taken_account_stays_linked_after_its_confirmation(
+    harness: Harness, staff: list[BearerAuth]
+) -> None:
+    ada, ben, cleo = staff
+    reset = await harness.post(f"{ADMINS_URL}/{ada.id}/reset-password", auth=ben)
+    taken = await accept(harness, reset.json()["url"], await get_email(harness, ada))
+    created = (await harness.post(ADMINS_URL, json=EVE, auth=taken)).json()
+    assert created["link_seen_by"] == [ada.id, ben.id]
+    eve = await accept(harness, created["invitation"]["url"], EVE["email"])
+    assert (await harness.post(f"{ADMINS_URL}/{ada.id}/confirm", auth=cleo)).status_code == 200
+    assert (await save_rules(harness, cleo, only_admins("keysets"))).status_code == 200
+    refused = await decide(harness, await ask(harness, ben), "approve", eve)
+    assert parse_error(refused) == (403, "FORBIDDEN")
 
 
 async def test_linked_accounts_count_once_among_several_approvers(
@@ -211,19 +263,48 @@ async def test_account_is_confirmed_only_after_its_link(
     assert (await harness.post(confirm, auth=cleo)).json()["link_seen_by"] == []
 
 
-async def test_account_with_an_expired_link_can_be_confirmed(
+async def test_account_with_an_expired_link_stays_linked_to_the_first_maker(
     harness: Harness, staff: list[BearerAuth]
 ) -> None:
-    """No one can use the link, and the next one needs a new confirmation."""
-    _ada, ben, cleo = staff
+    """The next link is sent to the same address, which the first maker chose."""
+    ada, ben, cleo = staff
     created = (await harness.post(ADMINS_URL, json=EVE, auth=ben)).json()
     await harness.database.execute("UPDATE admin_invitations SET expires_at = created_at")
+    refused = await harness.post(f"{ADMINS_URL}/{created['id']}/confirm", auth=cleo)
+    assert parse_error(refused) == (422, "VALIDATION_FAILED")
+    reset = await harness.post(f"{ADMINS_URL}/{created['id']}/reset-password", auth=ada)
+    await accept(harness, reset.json()["url"], EVE["email"])
+    response = await harness.get(f"{ADMINS_URL}", auth=cleo)
+    assert response.json()["data"][0]["link_seen_by"] == [ada.id, ben.id]
     confirmed = await harness.post(f"{ADMINS_URL}/{created['id']}/confirm", auth=cleo)
     assert confirmed.json()["link_seen_by"] == []
-    reset = await harness.post(f"{ADMINS_URL}/{created['id']}/reset-password", auth=ben)
-    assert reset.status_code == 200
-    response = await harness.get(f"{ADMINS_URL}", auth=cleo)
-    assert response.json()["data"][0]["link_seen_by"] == [ben.id]
+
+
+async def test_suspension_does_not_widen_who_may_confirm(
+    harness: Harness, staff: list[BearerAuth]
+) -> None:
+    """The confirmation outlives the suspension."""
+    ada, ben, cleo = staff
+    eve, fay = await invite(harness, ben), await invite(harness, ben, "fay@example.com")
+    assert (await save_rules(harness, ada, only_admins("keysets"))).status_code == 200
+    async with harness.services.transaction() as tx:
+        await suspend(tx, SYSTEM_ACTOR, "Ben has left")
+    refused = await harness.post(f"{ADMINS_URL}/{fay.id}/confirm", auth=eve)
+    assert parse_error(refused) == (403, "FORBIDDEN")
+    assert (await harness.post(f"{ADMINS_URL}/{fay.id}/confirm", auth=cleo)).status_code == 200
+
+
+async def test_console_tells_what_the_first_rules_trust(
+    harness: Harness, staff: list[BearerAuth]
+) -> None:
+    console = ConsoleClients(
+        harness, AppTransport(create_app(harness.services))
+    ).create_signed_out()
+    console.set_session(staff[0])
+    warning = "Check first that each account belongs to a different person"
+    assert warning in (await console.get("/console/approvals/rules")).text
+    assert (await save_rules(harness, staff[0], only_admins("keysets"))).status_code == 200
+    assert warning not in (await console.get("/console/approvals/rules")).text
 
 
 async def test_pairs_count_when_enough_approvers_are_required(
@@ -276,8 +357,8 @@ async def test_console_shows_the_link_to_the_approver_and_the_confirmation(
     for console in consoles:
         assert LINK not in (await console.get(f"/console/approvals/{held['id']}")).text
         page = (await console.get("/console/administrators")).text
-        assert "link seen, not confirmed" in page
-        assert ("administrator.confirm" in page) is (console is not consoles[1])
+        assert "not confirmed" in page
+        assert ("administrator.confirm" in page) is (console is consoles[2])
     eve = await accept(harness, LINK + token, EVE["email"])
     await consoles[2].submit_action("administrator.confirm", id=eve.id)
     assert "not confirmed" not in (await consoles[0].get("/console/administrators")).text

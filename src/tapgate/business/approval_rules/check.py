@@ -31,7 +31,7 @@ async def load_approver_counts(
         return []
     admins = await queries.list_active_admins(reader)
     remaining = [admin for admin in admins if admin.admin_id != without]
-    return count_approvers(rules, remaining, await queries.load_groups(reader), makers)
+    return count_approvers(rules, remaining, await queries.load_linked_people(reader), makers)
 
 
 async def require_enough_approvers(

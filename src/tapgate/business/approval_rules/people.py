@@ -1,5 +1,6 @@
 """Admins as people: which accounts may be one person, and who could approve which requests."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
@@ -27,19 +28,46 @@ class Person(NamedTuple):
     can_sign_in: bool = True
 
 
-class PersonGroups:
-    """People who count as one: each pair in `pairs`, and everyone they are connected with."""
+class LinkedPeople:
+    """The people who may use each admin's account, besides the admin.
 
-    def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
-        self._parents: dict[str, str] = {}
-        for one, other in pairs:
-            self._parents[self.get(one)] = self.get(other)
+    A link `(one, other)` says that `other` may have had a link to an account of `one`. Whoever may
+    use the account of `other` may then use the account of `one` too.
+    """
 
-    def get(self, person: str) -> str:
-        """Return the person who represents the group."""
-        while person in self._parents and self._parents[person] != person:
-            person = self._parents[person]
-        return person
+    def __init__(self, links: Iterable[tuple[str, str]] = ()) -> None:
+        self._links = defaultdict[str, set[str]](set)
+        for one, other in links:
+            self._links[one].add(other)
+
+    def get(self, person: str) -> frozenset[str]:
+        """Return everyone who may act as a person, including the person."""
+        found, waiting = {person}, [person]
+        while waiting:
+            new = self._links.get(waiting.pop(), set()) - found
+            found |= new
+            waiting += new
+        return frozenset(found)
+
+    def may_be_same(self, one: str, other: str) -> bool:
+        """Return whether one person may act as both."""
+        return not self.get(one).isdisjoint(self.get(other))
+
+    def count(self, people: Iterable[str]) -> int:
+        """Return how many people at least act as these people.
+
+        Exact up to two, the largest number of approvers of a rule. Above, a lower bound.
+        """
+        actors = sorted((self.get(person) for person in people), key=len)
+        if not actors:
+            return 0
+        if frozenset.intersection(*actors):
+            return 1
+        different = list[frozenset[str]]()
+        for each in actors:
+            if all(map(each.isdisjoint, different)):
+                different.append(each)
+        return max(2, len(different))
 
 
 class ApproverCount(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,33 +90,31 @@ class ApproverCount(msgspec.Struct, frozen=True, kw_only=True):
 def count_approvers(
     rules: Sequence[Rule],
     admins: Sequence[Person],
-    groups: PersonGroups,
+    linked: LinkedPeople,
     makers: RolesByOperation,
 ) -> list[ApproverCount]:
     """Return the approvers of each rule, and of changing the rules, among active admins.
 
-    A maker, and everyone in the maker's group, cannot approve the request. Each group counts once.
-    Admins who cannot sign in yet count as makers, but not as approvers.
+    Accounts that the maker may use cannot approve the request, and accounts that one person may use
+    count once. Admins who cannot sign in yet count as makers, but not as approvers. An account that
+    waits for its confirmation counts as a maker as if it were confirmed: its requests can wait for
+    the confirmation, so it does not prevent rules or invitations.
     """
     return [
-        _count(rule, admins, groups, makers.get(rule.operation, _NO_ROLES))
+        _count(rule, admins, linked, makers.get(rule.operation, _NO_ROLES))
         for rule in [*rules, *_build_rule_change_rule(rules)]
     ]
 
 
 def _count(
-    rule: Rule, admins: Sequence[Person], groups: PersonGroups, maker_roles: frozenset[str]
+    rule: Rule, admins: Sequence[Person], linked: LinkedPeople, maker_roles: frozenset[str]
 ) -> ApproverCount:
-    approvers = {
-        groups.get(admin.person)
-        for admin in admins
-        if admin.role in rule.roles and admin.can_sign_in
-    }
-    available, maker = len(approvers), None
+    approvers = {admin.person for admin in admins if admin.role in rule.roles and admin.can_sign_in}
+    available, maker = linked.count(approvers), None
     for admin in admins:
         if admin.role not in maker_roles:
             continue
-        others = len(approvers) - (groups.get(admin.person) in approvers)
+        others = linked.count(each for each in approvers if admin.person not in linked.get(each))
         if maker is None or others < available:
             available, maker = others, admin
     return ApproverCount(rule=rule, available=available, maker=maker)

@@ -6,7 +6,7 @@ import asyncpg
 import msgspec
 
 from tapgate.business.approval_rules.model import Rule
-from tapgate.business.approval_rules.people import Person, PersonGroups, identify_person
+from tapgate.business.approval_rules.people import LinkedPeople, Person, identify_person
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code, require_found
@@ -69,15 +69,15 @@ async def list_active_admins(reader: Database | Transaction) -> list[Person]:
     return [_to_person(row) for row in rows]
 
 
-async def load_groups(reader: Database | Transaction) -> PersonGroups:
-    """Return who may be one person: an admin, and those who have seen the admin's link."""
+async def load_linked_people(reader: Database | Transaction) -> LinkedPeople:
+    """Return who may use the accounts of other people: those who may have had a link to them."""
     rows = await reader.fetch(
         """SELECT admin.email, viewer.email AS viewer_email
            FROM admin_link_views
            JOIN admins admin ON admin.id = admin_id JOIN admins viewer ON viewer.id = viewer_id
            WHERE confirmed_at IS NULL"""
     )
-    return PersonGroups(
+    return LinkedPeople(
         (identify_person(row["email"]), identify_person(row["viewer_email"])) for row in rows
     )
 

@@ -14,7 +14,7 @@ import structlog
 
 from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.auth.principals import Principal
-from tapgate.business.approval_rules.queries import find_admin, load_groups
+from tapgate.business.approval_rules.queries import find_admin, load_linked_people
 from tapgate.business.approvals import model, operations, queries, stored_calls
 from tapgate.business.approvals.model import Approval
 from tapgate.business.approvals.stored_calls import StoredCall
@@ -104,8 +104,8 @@ async def _run(services: Services, approval: Approval) -> None:
 async def _require_valid_approvals(services: Services, approval: Approval) -> int:
     """Return the admin with whose approval the request is executed."""
     decisions = (await queries.load_decisions(services.database, [approval.id]))[approval.id]
-    groups = await load_groups(services.database)
-    if not approval.has_enough_approvals(decisions, groups):
+    linked = await load_linked_people(services.database)
+    if not approval.has_enough_approvals(decisions, linked):
         raise ApiError(
             Code.FORBIDDEN,
             "An admin who approved the request may no longer approve it.",

@@ -9,7 +9,7 @@ import msgspec
 
 from tapgate.auth.disclosure import Subject
 from tapgate.business.approval_rules.model import Rule
-from tapgate.business.approval_rules.people import PersonGroups
+from tapgate.business.approval_rules.people import LinkedPeople
 from tapgate.core.secret_names import is_secret_name
 from tapgate.events.audit.entry import MASK
 from tapgate_client import clock, ids, money
@@ -103,22 +103,22 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
             return ApprovalStatus.EXPIRED
         return self.status
 
-    def is_made_by(self, person: str, groups: PersonGroups) -> bool:
+    def is_made_by(self, person: str, linked: LinkedPeople) -> bool:
         """Return whether a person may have made the request, directly or with an API key."""
-        makers = {groups.get(maker) for maker in (self.maker_person, *self.other_makers)}
-        return groups.get(person) in makers
+        makers = (self.maker_person, *self.other_makers)
+        return any(linked.may_be_same(person, maker) for maker in makers)
 
-    def has_enough_approvals(self, decisions: Collection[Decision], groups: PersonGroups) -> bool:
+    def has_enough_approvals(self, decisions: Collection[Decision], linked: LinkedPeople) -> bool:
         """Return whether enough different people who still may approve have approved."""
-        persons = {
-            groups.get(decision.person)
+        approvers = {
+            decision.person
             for decision in decisions
             if decision.decision == ApprovalVerdict.APPROVE
             and decision.is_active
             and decision.role in self.roles
-            and not self.is_made_by(decision.person, groups)
+            and not self.is_made_by(decision.person, linked)
         }
-        return len(persons) >= self.required_approvers
+        return linked.count(approvers) >= self.required_approvers
 
 
 def get_seal_context(approval_id: int, part: str) -> bytes:

@@ -10,7 +10,7 @@ from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.disclosure import find_hidden_subjects
 from tapgate.business.approval_rules.check import require_enough_approvers
 from tapgate.business.approval_rules.model import Rule, build_rule_change_requirement
-from tapgate.business.approval_rules.people import Person, PersonGroups, RolesByOperation
+from tapgate.business.approval_rules.people import LinkedPeople, Person, RolesByOperation
 from tapgate.business.approval_rules.queries import (
     delete_suspension,
     find_admin,
@@ -19,7 +19,7 @@ from tapgate.business.approval_rules.queries import (
     list_active_admins,
     list_rules,
     list_rules_in_force,
-    load_groups,
+    load_linked_people,
     lock,
 )
 from tapgate.business.approvals import model, queries
@@ -183,13 +183,15 @@ async def require_unguarded_reset(tx: Transaction, admin_id: int) -> None:
     if rule is None:
         return
     target, admins = await find_admin(tx, admin_id), await list_active_admins(tx)
-    groups = await load_groups(tx)
+    linked = await load_linked_people(tx)
     others = [admin for admin in admins if admin.person != target.person and admin.can_sign_in]
     for maker in others:
-        approvers = {groups.get(admin.person) for admin in others if admin.role in rule.roles} - {
-            groups.get(maker.person)
+        approvers = {
+            admin.person
+            for admin in others
+            if admin.role in rule.roles and not linked.may_be_same(admin.person, maker.person)
         }
-        if maker.role == AdminRole.SYSTEM_ADMIN and len(approvers) >= rule.approvers:
+        if maker.role == AdminRole.SYSTEM_ADMIN and linked.count(approvers) >= rule.approvers:
             raise _build_forbidden_error(
                 "Approval rules hold this. Other admins can request and approve it in the console.",
                 "approval",
@@ -238,12 +240,12 @@ async def approve(tx: Transaction, actor: Actor, approval_id: int) -> bool:
     again when the admin is enabled, so a repeated approval can be the last one that was missing.
     """
     approval = await _lock_pending(tx, actor, approval_id)
-    decisions, groups = await _load_decisions(tx, approval_id), await load_groups(tx)
+    decisions, linked = await _load_decisions(tx, approval_id), await load_linked_people(tx)
     approver = await _require_approver(tx, actor, approval, decisions)
-    if approval.is_made_by(approver.person, groups):
+    if approval.is_made_by(approver.person, linked):
         raise _build_forbidden_error(
-            "You or the maker have seen the other's invitation or reset link. Another admin must "
-            "confirm the account first.",
+            "You and the maker may be one person: one of you asked for the other's account, or has "
+            "seen its invitation or reset link. A third admin must confirm the account first.",
             "another admin",
         )
     if await find_hidden_subjects(tx, actor.principal, tx.now(), model.list_subjects(approval)):
@@ -255,7 +257,7 @@ async def approve(tx: Transaction, actor: Actor, approval_id: int) -> bool:
     if not any(decision.admin_id == approver.admin_id for decision in decisions):
         await _add_decision(tx, approval_id, approver, ApprovalVerdict.APPROVE, None)
         await _trail.record(tx, actor, approval.public_id, "approved")
-    if not approval.has_enough_approvals(await _load_decisions(tx, approval_id), groups):
+    if not approval.has_enough_approvals(await _load_decisions(tx, approval_id), linked):
         return False
     await queries.change_status(
         tx,
@@ -390,12 +392,12 @@ async def _require_approver(
 ) -> Person:
     """Return the admin who decides, or raise 403 if this person may not.
 
-    People who have seen each other's links may reject each other's requests.
+    People who may be one person may reject each other's requests.
     """
     assert actor.principal is not None
     assert actor.principal.admin_id is not None
     approver = await find_admin(tx, actor.principal.admin_id, for_share=True)
-    if approval.is_made_by(approver.person, PersonGroups()):
+    if approval.is_made_by(approver.person, LinkedPeople()):
         raise _build_forbidden_error("You can't decide on your own request.", "another admin")
     if not approver.is_active or approver.role not in approval.roles:
         raise _build_forbidden_error("Your role can't approve this request.", *approval.roles)

@@ -1,6 +1,6 @@
 """Operations on admins. Each change and its audit entry share one database transaction."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import asyncpg
 import msgspec
@@ -12,7 +12,7 @@ from tapgate.auth.logins import AuthenticatedAdmin, Logins, PasskeyRejectedError
 from tapgate.auth.sessions import SessionOrigin, Sessions
 from tapgate.business.approval_rules import queries as approval_rules
 from tapgate.business.approval_rules.check import keep_enough_approvers
-from tapgate.business.approval_rules.people import PersonGroups, RolesByOperation
+from tapgate.business.approval_rules.people import LinkedPeople, RolesByOperation
 from tapgate.business.staff import queries, trail
 from tapgate.business.staff.queries import ActiveSystemAdmins
 from tapgate.http.api.services import RejectedRequest, RejectionLog
@@ -139,12 +139,13 @@ async def invite(
     role: str,
     unusable_hash: str,
     makers: RolesByOperation,
-    viewer_id: int,
+    linked_to: Sequence[int],
     invitations: Invitations,
 ) -> tuple[asyncpg.Record, Invitation]:
     """Create an admin and return the link with which the admin sets the password.
 
-    `viewer_id` is the admin who sees the link.
+    `linked_to` are the admins who may receive the link: the admin who sees it, and the admin who
+    chose the address that it is sent to.
     """
     row = await create(
         tx,
@@ -156,7 +157,7 @@ async def invite(
         makers=makers,
     )
     invitation = await _invite(
-        tx, row["id"], makers=makers, viewer_id=viewer_id, invitations=invitations
+        tx, row["id"], makers=makers, linked_to=linked_to, invitations=invitations
     )
     return await queries.get(tx, row["id"]), invitation
 
@@ -242,15 +243,15 @@ async def reset_password(
     *,
     unusable_hash: str,
     makers: RolesByOperation,
-    viewer_id: int | None,
+    linked_to: Sequence[int],
     invitations: Invitations,
     sessions: Sessions,
 ) -> Invitation:
     """Make an admin's password unusable and return a link to set a new one.
 
     The admin's sessions end. Second factors remain, so the link alone does not grant access. The
-    admin no longer signs in with single sign-on. `viewer_id` is the admin who sees the link, or
-    None on the command line.
+    admin no longer signs in with single sign-on. `linked_to` are the admins who see the link: none
+    on the command line.
     """
     await approval_rules.lock(tx)
     await queries.get(tx, admin_id, for_update=True)
@@ -261,7 +262,7 @@ async def reset_password(
     await sessions.end_all(tx, admin_id)
     changes = None if subject is None else {"subject": (subject, None)}
     await trail.record(tx, actor, admin_id, "password_reset", changes=changes)
-    return await _invite(tx, admin_id, makers=makers, viewer_id=viewer_id, invitations=invitations)
+    return await _invite(tx, admin_id, makers=makers, linked_to=linked_to, invitations=invitations)
 
 
 async def accept_invitation(
@@ -290,17 +291,17 @@ def build_invalid_invitation_error() -> ApiError:
 
 
 async def confirm(tx: Transaction, actor: Actor, admin_id: int) -> asyncpg.Record:
-    """Confirm that an account belongs to its admin, and not to an admin who has seen its link.
+    """Confirm that an account belongs to its admin, and not to an admin who may have had its link.
 
-    Neither of them can confirm it, nor, while approval rules apply, an admin who may be one of
-    them. The command line confirms without this check. No one can confirm an account whose link
-    still works: those who have seen it could use it afterwards.
+    Neither of them can confirm it, nor, once approval rules exist, an admin who may be one of
+    them. The command line confirms without this check. No one can confirm an account whose link was
+    not used: it proves nothing about the person who will use it, or the link that replaces it.
     """
     await approval_rules.lock(tx)
     admin = await queries.get(tx, admin_id, for_update=True)
     if not admin["link_viewers"]:
         return admin
-    if not admin["sso"] and await queries.has_valid_link(tx, admin_id):
+    if not admin["sso"] and await queries.has_unused_link(tx, admin_id):
         raise ApiError(
             Code.VALIDATION_FAILED,
             "The link of this account has not been used yet. Confirm the account once its admin "
@@ -308,17 +309,16 @@ async def confirm(tx: Transaction, actor: Actor, admin_id: int) -> asyncpg.Recor
         )
     confirmer = None if actor.principal is None else actor.principal.admin_id
     if confirmer is not None:
-        applies = await approval_rules.list_rules_in_force(tx)
-        groups = await approval_rules.load_groups(tx) if applies else PersonGroups()
-        people = [
+        # A confirmation outlives a suspension of the rules, so these rules count too.
+        has_rules = await approval_rules.list_rules(tx)
+        linked = await approval_rules.load_linked_people(tx) if has_rules else LinkedPeople()
+        own, *others = [
             (await approval_rules.find_admin(tx, each)).person
             for each in (confirmer, admin_id, *admin["link_viewers"])
         ]
-        own, *others = map(groups.get, people)
-        if own in others:
+        if any(linked.may_be_same(own, other) for other in others):
             raise _build_forbidden_error(
-                "You can't confirm this account: you may be its admin, or one who has seen its "
-                "link."
+                "You can't confirm this account: you may be its admin, or one who has had its link."
             )
     await queries.confirm_link_views(tx, admin_id, confirmer)
     viewers = [ids.encode(ids.ADMIN, each) for each in admin["link_viewers"]]
@@ -331,13 +331,12 @@ async def _invite(
     admin_id: int,
     *,
     makers: RolesByOperation,
-    viewer_id: int | None,
+    linked_to: Sequence[int],
     invitations: Invitations,
 ) -> Invitation:
-    """Create a link. Until a third admin confirms, its viewer and the admin may be one person."""
-    if viewer_id is not None and viewer_id != admin_id:
-        async with keep_enough_approvers(tx, makers):
-            await queries.add_link_view(tx, admin_id, viewer_id)
+    """Create a link. Until a third admin confirms, each of `linked_to` may be its admin."""
+    async with keep_enough_approvers(tx, makers):
+        await queries.add_link_views(tx, admin_id, linked_to)
     url, expires_at = await invitations.create(tx, admin_id)
     return Invitation(url=url, expires_at=format_rfc3339(expires_at))
 

@@ -1,5 +1,6 @@
 """SQL queries for admins. `auth` manages their sessions and checks their passwords."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import asyncpg
@@ -67,26 +68,34 @@ async def set_password(tx: Transaction, admin_id: int, password_hash: str) -> No
     await tx.execute("UPDATE admins SET password_hash = $2 WHERE id = $1", admin_id, password_hash)
 
 
-async def add_link_view(tx: Transaction, admin_id: int, viewer_id: int) -> None:
-    """Store who sees an admin's new link, also if an earlier one was confirmed."""
+async def add_link_views(tx: Transaction, admin_id: int, linked_to: Sequence[int]) -> None:
+    """Store who may have an admin's new link, also if an earlier one was confirmed.
+
+    Whoever may use the account of one of these admins may have the link too, even after that
+    account is confirmed.
+    """
     await tx.execute(
-        """INSERT INTO admin_link_views (admin_id, viewer_id, seen_at) VALUES ($1, $2, $3)
+        """WITH RECURSIVE people (id) AS (
+               SELECT unnest($2::bigint[])
+               UNION
+               SELECT viewer_id FROM admin_link_views earlier JOIN people ON people.id = admin_id
+               WHERE confirmed_at IS NULL
+           )
+           INSERT INTO admin_link_views (admin_id, viewer_id, seen_at)
+           SELECT $1, id, $3 FROM people WHERE id <> $1
            ON CONFLICT (admin_id, viewer_id) DO UPDATE
            SET seen_at = excluded.seen_at, confirmed_at = NULL, confirmed_by = NULL""",
         admin_id,
-        viewer_id,
+        linked_to,
         tx.now(),
     )
 
 
-async def has_valid_link(tx: Transaction, admin_id: int) -> bool:
-    """Return whether the admin has an unused link that has not expired."""
+async def has_unused_link(tx: Transaction, admin_id: int) -> bool:
+    """Return whether the admin has a link that was not used, even if it has expired."""
     return bool(
         await tx.fetchval(
-            """SELECT EXISTS (SELECT FROM admin_invitations
-                              WHERE admin_id = $1 AND expires_at > $2)""",
-            admin_id,
-            tx.now(),
+            "SELECT EXISTS (SELECT FROM admin_invitations WHERE admin_id = $1)", admin_id
         )
     )
 

@@ -248,8 +248,9 @@ async def create_admin(
 
     Without `password`, the response contains an `invitation`: a link with which the admin sets a
     password that no one else knows. It works once and expires after three days. `link_seen_by` then
-    has your ID: you and the admin cannot approve each other's requests until a third admin confirms
-    the account.
+    has your ID, and the ID of the approver if the request needed an approval. Each of you may be
+    the new admin, so neither of you and the new admin can approve each other's requests until a
+    third admin confirms the account.
 
     The password must have 12 to 255 characters of any kind and must not be the email address or the
     name. In staging and production it must also be hard to guess: common passwords, names, dates,
@@ -274,7 +275,7 @@ async def create_admin(
         **fields,
         unusable_hash=prepared,
         makers=makers,
-        viewer_id=_get_link_viewer(request),
+        linked_to=[_get_link_viewer(request), _get_maker(request)],
         invitations=services.authenticator.invitations,
     )
     return model.to_new_record(row, invitation)
@@ -367,7 +368,7 @@ async def reset_password(
         id,
         unusable_hash=prepared,
         makers=request.services.guarded_roles,
-        viewer_id=_get_link_viewer(request),
+        linked_to=[_get_link_viewer(request)],
         invitations=auth.invitations,
         sessions=auth.sessions,
     )
@@ -471,11 +472,11 @@ async def enable_admin(request: GuardedRequest, tx: Transaction, id: AdminId) ->
 async def confirm_admin(request: RequestContext, tx: Transaction, id: AdminId) -> Admin:
     """Confirm that an account belongs to its admin.
 
-    For an account whose invitation or reset link other admins have seen (`link_seen_by`). Check
+    For an account whose invitation or reset link other admins may have had (`link_seen_by`). Check
     with the person first. The account and these admins can then approve each other's requests. Only
-    a third admin can confirm: not the admin, not one who has seen the link and, while approval
-    rules apply, not an admin who is connected with them by another link (403). While the link is
-    unused and has not expired, confirming fails with 422.
+    a third admin can confirm: not the admin, not one of these admins and, once approval rules
+    exist, not an admin who may be one of them because of another link (403). Before the link was
+    used, confirming fails with 422: reset the password if it has expired.
     """
     return model.to_record(await operations.confirm(tx, request.actor, id))
 
@@ -484,8 +485,13 @@ def _get_link_viewer(request: GuardedRequest) -> int:
     """Return the admin who receives the link in the response, never an approval's maker."""
     if request.approval is not None:
         return request.approval.executed_by
-    admin_id, _ = request.admin_and_session_ids
-    return admin_id
+    return _get_maker(request)
+
+
+def _get_maker(request: GuardedRequest) -> int:
+    """Return the admin who makes the request, also if another admin approved it."""
+    assert request.principal.admin_id is not None
+    return request.principal.admin_id
 
 
 def get_origin(request: RequestContext, *, is_sso: bool = False) -> SessionOrigin:

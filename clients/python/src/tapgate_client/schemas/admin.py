@@ -175,8 +175,8 @@ class Admin(AdminFields, frozen=True, kw_only=True):
     status: AdminStatus
     #: Whether the admin signs in with single sign-on and has no password.
     sso: bool
-    #: IDs of the admins who have seen the admin's invitation or reset link, until a third admin
-    #: confirms the account.
+    #: IDs of the admins who may have had the admin's invitation or reset link, until a third admin
+    #: confirms the account: those who have seen it, and the admin who asked for the account.
     link_seen_by: list[str]
 
 

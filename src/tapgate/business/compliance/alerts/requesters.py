@@ -3,7 +3,7 @@
 from typing import Final
 
 from tapgate.auth.principals import Principal
-from tapgate.business.approval_rules.queries import find_admin, load_groups
+from tapgate.business.approval_rules.queries import find_admin, load_linked_people
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
@@ -81,8 +81,8 @@ async def require_other_person(
     """Raise 403 if the admin may be one of the people who asked for the transaction."""
     if principal.admin_id is None or not requesters:
         return
-    groups, person = await load_groups(reader), await find_admin(reader, principal.admin_id)
-    if groups.get(person.person) in map(groups.get, requesters):
+    linked, admin = await load_linked_people(reader), await find_admin(reader, principal.admin_id)
+    if any(linked.may_be_same(admin.person, requester) for requester in requesters):
         raise ApiError(
             Code.FORBIDDEN,
             "You asked for this transaction, so another admin must release it.",

@@ -30,7 +30,8 @@ ACTIONS = (
         name="administrator.create",
         endpoint=f"POST {_LIST_PATH}",
         title="Add an administrator",
-        description="You get a link for them. With it, they set their own password.",
+        description="You get a link for them. With it, they set their own password. Until a "
+        "third admin confirms the account, it cannot approve your requests.",
         fields=(
             Field("name"),
             Field("email", kind="email"),
@@ -73,7 +74,8 @@ ACTIONS = (
         endpoint=f"POST {_ITEM_PATH}/confirm",
         title="Confirm this account?",
         description="Check with the person that the account is theirs. They can then approve "
-        "requests of the admins who have seen their link.",
+        "requests of the admins who asked for their account or have seen their link, and these "
+        "admins can approve theirs.",
         button="Confirm account",
         success_message="Account confirmed.",
     ),
