@@ -112,9 +112,29 @@ class GuardedRecords:
         created = await self.send("POST", "/admin/webhook-endpoints", hook)
         self.webhook_endpoint = created.json()["id"]
         self.held_alert, _, _ = await create_held_transfer(harness)
+        self.suspended = await self._create_suspended()
         self.disabled = await harness.create_admin("S")
         url = f"{V1}/admin/users/{self.disabled.id}/disable"
         assert (await harness.post(url, auth=self.maker)).status_code == 200
+
+    async def _create_suspended(self) -> list[tuple[str, str, str, Any]]:
+        """Suspend a record of each kind, and return the requests that activate them."""
+        harness = self.harness
+        agent, partner = await create_agent(harness), await harness.create_partner()
+        processor = await harness.get_processor_id(await harness.create_processor())
+        terminals = f"/processors/{processor}/terminals"
+        terminal = (await self.send("POST", terminals, {"name": "Till 1"})).json()["terminal"]
+        activations = []
+        for operation, path, stop, start in (
+            ("agent_phone", f"/agents/{agent['id']}", "suspend", "activate"),
+            ("api_keys", f"/admin/partners/{partner.partner_id}", "suspend", "activate"),
+            ("merchant_keys", f"{terminals}/{terminal['id']}", "block", "unblock"),
+            ("merchant_keys", f"/processors/{processor}", "suspend", "activate"),
+        ):
+            stopped = await self.send("POST", f"{path}/{stop}", {"reason": "Under investigation"})
+            assert stopped.status_code == 200, stopped.text
+            activations.append((operation, "POST", f"{path}/{start}", {}))
+        return activations
 
     async def send(
         self, method: str, path: str, body: Any = None, auth: BearerAuth | None = None
@@ -194,6 +214,7 @@ class GuardedRecords:
             ("api_keys", "POST", f"/admin/partners/{partner}/keys", None),
             ("api_keys", "POST", f"/admin/partners/{partner}/rotate-webhook-secret", {}),
             ("keysets", "POST", "/cards/keysets", {"name": "Bureau", "meta_read_key": "0" * 32}),
+            ("api_keys", "POST", "/admin/partners", {"name": "P"}),
             ("overdraft_limits", "POST", "/admin/partners", {"name": "P", "overdraft_limit": "1"}),
             ("overdraft_limits", "PUT", f"/admin/partners/{partner}", {"overdraft_limit": "1"}),
             (
@@ -232,6 +253,7 @@ class GuardedRecords:
                 f"/admin/webhook-endpoints/{self.webhook_endpoint}/rotate-secret", {},
             ),
             ("branding", "PUT", "/admin/branding", {"name": "Salone Pay"}),
+            *self.suspended,
         ]  # fmt: skip
 
     async def get_account(self, holder_id: str, kind: str) -> str:

@@ -1058,6 +1058,7 @@ export class Operations extends Transport {
    * Register an agent.
    *
    * A `sub_agent` requires the `parent_agent_id` of a `super_agent`. A `super_agent` has no parent.
+   * While an approval rule for `agent_phone` applies, a new agent has the `commission_tier` 1 (422).
    *
    * Access: an admin (system_admin).
    */

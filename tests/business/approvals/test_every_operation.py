@@ -82,12 +82,43 @@ async def test_requests_that_the_rules_do_not_mean_are_not_held(
     await set_rules(harness, *(build_rule(operation) for operation in GUARDABLE_OPERATIONS))
     reading = {"name": "Reader", "scopes": ["payments:read"]}
     assert (await platform.send("POST", "/admin/api-keys", reading)).status_code == 201
-    assert (await platform.send("POST", "/admin/partners", {"name": "P"})).status_code == 201
     partner = f"/admin/partners/{platform.partner.partner_id}"
     assert (await platform.send("PUT", partner, {"name": "Renamed"})).json()["name"] == "Renamed"
     customer = f"/subscribers/{platform.customer['id']}"
     same = {"phone_number": platform.customer["phone_number"], "address": "12 Main Street"}
     assert (await platform.send("PUT", customer, same)).status_code == 200
+    for _, method, path, _ in platform.suspended:
+        stop = path.replace("unblock", "block").replace("/activate", "/suspend")
+        again = await platform.send(method, stop, {"reason": "Under investigation"})
+        assert parse_error(again)[0] == 409
+
+
+async def test_activation_of_an_active_record_is_rejected_and_not_held(
+    harness: Harness, platform: GuardedRecords
+) -> None:
+    requests = platform.suspended
+    for _, method, path, body in requests:
+        assert (await platform.send(method, path, body)).status_code == 200
+    await set_rules(harness, *(build_rule(operation) for operation in GUARDABLE_OPERATIONS))
+    for _, method, path, body in requests:
+        assert parse_error(await platform.send(method, path, body))[0] == 409, path
+
+
+async def test_new_agent_has_the_first_commission_tier_while_a_rule_applies(
+    harness: Harness, platform: GuardedRecords
+) -> None:
+    """Otherwise one admin registers a new agent instead of changing the tier of an agent."""
+    agent = {
+        "agent_type": "super_agent", "name": "Kiosk", "phone_number": "+23276123497", "pin": "4821",
+    }  # fmt: skip
+    await set_rules(harness, build_rule("agent_phone"))
+    refused = await platform.send("POST", "/agents", {**agent, "commission_tier": 2})
+    assert parse_error(refused) == (422, "VALIDATION_FAILED")
+    assert refused.json()["details"]["fields"].keys() == {"commission_tier"}
+    registered = await platform.send("POST", "/agents", agent)
+    assert registered.status_code == 201, registered.text
+    path = f"/agents/{registered.json()['agent_id']}"
+    require_held(await platform.send("PUT", path, {"commission_tier": 2}))
 
 
 async def test_api_key_acts_for_the_admin_who_created_it(

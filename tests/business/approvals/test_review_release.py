@@ -267,7 +267,7 @@ async def test_secrets_of_new_keys_go_to_the_maker_once(
     await set_rules(harness, build_rule(operation))
     approver = await harness.create_admin()
     for name, method, path, body in await platform.list_requests():
-        if name != operation:
+        if name != operation or (name, method, path, body) in platform.suspended:
             continue
         held = require_held(await platform.send(method, path, body))
         executed = await approve(harness, held, approver)

@@ -7,7 +7,7 @@ import msgspec
 from tapgate.business.agents import operations, queries
 from tapgate.business.agents.model import ACTIVATE, SUSPEND, TERMINATE, to_balance, to_record
 from tapgate.business.agents.pins import pin_operations
-from tapgate.business.owners.status_transitions import Transition
+from tapgate.business.owners.status_transitions import Transition, describe_activation
 from tapgate.business.pins import routes as pin_routes
 from tapgate.core.pagination import paginate
 from tapgate.core.records import AgentId
@@ -21,8 +21,9 @@ from tapgate.http.endpoint import Endpoints
 from tapgate.ledger.chart import AccountStatus
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import money
-from tapgate_client.errors import Code
+from tapgate_client.errors import Code, invalid_field
 from tapgate_client.schemas.agents import (
+    DEFAULT_COMMISSION_TIER,
     AgentBalance,
     AgentFilters,
     AgentPinChange,
@@ -49,19 +50,39 @@ _RESET_ACCESS = Access(roles="AS", service=True)
 _CHANGE_ERRORS = (Code.NOT_CLOSABLE,)
 
 
+async def _describe_registration(
+    request: GuardedRequest, body: AgentRegistration
+) -> Proposal | None:
+    """Describe an agent with a higher commission tier. Other new agents can move no money yet."""
+    if body.commission_tier == DEFAULT_COMMISSION_TIER:
+        return None
+    return Proposal(
+        operations=(Operation.AGENT_PHONE,),
+        summary=f"Register agent {body.name}",
+        # Stored requests have no PIN, so the registration cannot wait.
+        rejection=invalid_field(
+            "commission_tier",
+            f"must be {DEFAULT_COMMISSION_TIER}: change it after the registration, which needs an "
+            "approval",
+        ),
+    )
+
+
 @endpoints.post(
     "",
     access=_ADMIN_ACCESS,
     status=201,
     errors=(Code.MISSING_PARENT, Code.AGENT_NOT_FOUND, Code.DUPLICATE_PHONE),
-    unguarded=Unguarded.NO_MONEY,
+    guard=Guard(_describe_registration, Operation.AGENT_PHONE),
+    step_up=True,
 )
 async def register_agent(
-    request: RequestContext, tx: Transaction, body: AgentRegistration
+    request: GuardedRequest, tx: Transaction, body: AgentRegistration
 ) -> AgentRegistered:
     """Register an agent.
 
     A `sub_agent` requires the `parent_agent_id` of a `super_agent`. A `super_agent` has no parent.
+    While an approval rule for `agent_phone` applies, a new agent has the `commission_tier` 1 (422).
     """
     services = request.services
     agent = await operations.register(
@@ -151,14 +172,26 @@ async def suspend_agent(
     return await _change_status(request, tx, id, SUSPEND, body.reason)
 
 
+async def _describe_activation(
+    request: GuardedRequest, id: int, body: OptionalReason
+) -> Proposal | None:
+    agent = await queries.get(request.services.database, id)
+    is_allowed = agent.status in ACTIVATE.allowed
+    summary = f"Reactivate agent {agent.name}"
+    return describe_activation(
+        Operation.AGENT_PHONE, summary, to_record(agent), is_allowed=is_allowed
+    )
+
+
 @endpoints.post(
     "/{id}/activate",
     access=_ADMIN_ACCESS,
     errors=(*_CHANGE_ERRORS, Code.NOT_SUSPENDED),
-    unguarded=Unguarded.NO_MONEY,
+    guard=Guard(_describe_activation, Operation.AGENT_PHONE),
+    step_up=True,
 )
 async def activate_agent(
-    request: RequestContext, tx: Transaction, id: AgentId, body: OptionalReason
+    request: GuardedRequest, tx: Transaction, id: AgentId, body: OptionalReason
 ) -> AgentResponse:
     """Reactivate a suspended agent."""
     return await _change_status(request, tx, id, ACTIVATE, body.reason)
@@ -179,7 +212,7 @@ async def terminate_agent(
 
 
 async def _change_status(
-    request: RequestContext,
+    request: GuardedRequest,
     tx: Transaction,
     id: int,
     transition: Transition[AccountStatus],

@@ -100,6 +100,8 @@ async def _decide(
         or proposal.requirement
     )
     if requirement is not None:
+        if proposal.rejection is not None:
+            raise proposal.rejection
         if maker.has_unknown_holder:
             raise ApiError(
                 Code.FORBIDDEN,

@@ -9,8 +9,10 @@ from tapgate.auth.actors import Actor
 from tapgate.auth.hmac_keys import HmacKeys
 from tapgate.business.owners.owner_table import OwnerTable
 from tapgate.events.audit.trail import AuditTrail
+from tapgate.http.api.guards import Proposal
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.approvals import Operation
 
 S = TypeVar("S", bound=str)
 T = TypeVar("T", bound=msgspec.Struct)
@@ -39,6 +41,24 @@ def build_suspension(active: S, suspended: S) -> tuple[Transition[S], Transition
     return (
         Transition("suspended", {active: suspended}, Code.ALREADY_SUSPENDED),
         Transition("activated", {suspended: active}, Code.NOT_SUSPENDED),
+    )
+
+
+def describe_activation(
+    operation: Operation, summary: str, record: Any, *, is_allowed: bool
+) -> Proposal | None:
+    """Describe an activation, after which keys or a PIN move money again.
+
+    Return None if the current status does not allow it: the operation rejects the request.
+    """
+    if not is_allowed:
+        return None
+    return Proposal(
+        operations=(operation,),
+        summary=summary,
+        resource_id=record.id,
+        before={"status": record.status},
+        implied={"status": "active"},
     )
 
 

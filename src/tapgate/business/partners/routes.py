@@ -7,7 +7,11 @@ from tapgate.business.owners.signing_keys import (
     delete_signing_key,
     list_signing_keys,
 )
-from tapgate.business.owners.status_transitions import Transition, change_status
+from tapgate.business.owners.status_transitions import (
+    Transition,
+    change_status,
+    describe_activation,
+)
 from tapgate.business.partners import operations, queries
 from tapgate.business.partners.model import ACTIVATE, SUSPEND, to_record
 from tapgate.business.payments.transactions.money_requests import (
@@ -54,13 +58,16 @@ endpoints = Endpoints(
 _READ_ACCESS = Access(roles="AF")
 
 
-async def _describe_creation(request: GuardedRequest, body: NewPartner) -> Proposal | None:
+async def _describe_creation(request: GuardedRequest, body: NewPartner) -> Proposal:
+    """Describe a partner, whose signing key and webhook secret the maker receives."""
     overdraft = _parse_limit(request, body.overdraft_limit)
     if not overdraft:
-        return None
+        return Proposal(
+            operations=(Operation.API_KEYS,), summary=f"Create partner {body.name} with its key"
+        )
     return Proposal(
-        operations=(Operation.OVERDRAFT_LIMITS,),
-        summary=f"Create partner {body.name} with an overdraft",
+        operations=(Operation.OVERDRAFT_LIMITS, Operation.API_KEYS),
+        summary=f"Create partner {body.name} with its key and an overdraft",
         amount=overdraft,
     )
 
@@ -103,7 +110,7 @@ def _parse_limit(request: GuardedRequest, limit: str | None) -> int | None:
     "",
     status=201,
     step_up=True,
-    guard=Guard(_describe_creation, Operation.OVERDRAFT_LIMITS),
+    guard=Guard(_describe_creation, Operation.OVERDRAFT_LIMITS, Operation.API_KEYS),
     objects=ObjectAccess.NO_OBJECT,
 )
 async def create_partner(
@@ -199,16 +206,30 @@ async def suspend_partner(
     return await _change_status(request, tx, id, SUSPEND, body.reason)
 
 
-@endpoints.post("/{id}/activate", errors=(Code.NOT_SUSPENDED,), unguarded=Unguarded.NO_MONEY)
+async def _describe_activation(
+    request: GuardedRequest, id: int, body: OptionalReason
+) -> Proposal | None:
+    partner = to_record(await queries.get(request.services.database, id))
+    is_allowed = partner.status in ACTIVATE.allowed
+    summary = f"Reactivate partner {partner.name}"
+    return describe_activation(Operation.API_KEYS, summary, partner, is_allowed=is_allowed)
+
+
+@endpoints.post(
+    "/{id}/activate",
+    errors=(Code.NOT_SUSPENDED,),
+    guard=Guard(_describe_activation, Operation.API_KEYS),
+    step_up=True,
+)
 async def activate_partner(
-    request: RequestContext, tx: Transaction, id: PartnerId, body: OptionalReason
+    request: GuardedRequest, tx: Transaction, id: PartnerId, body: OptionalReason
 ) -> PartnerResponse:
     """Reactivate a suspended partner."""
     return await _change_status(request, tx, id, ACTIVATE, body.reason)
 
 
 async def _change_status(
-    request: RequestContext,
+    request: GuardedRequest,
     tx: Transaction,
     id: int,
     transition: Transition[PartnerStatus],

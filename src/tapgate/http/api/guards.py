@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from tapgate.http.endpoint import Endpoint
+from tapgate_client.errors import ApiError
 from tapgate_client.schemas.admin import AdminRole
 from tapgate_client.schemas.approvals import Operation
 
@@ -38,7 +39,8 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 
     `before` has the current values of the fields that the request sets, and `implied` the values
     that it sets without naming them. `amount` is in minor units. `other_makers` are people besides
-    the maker who cannot approve the request.
+    the maker who cannot approve the request. `rejection` rejects a request that would need an
+    approval but cannot wait for it, because a part of it is never stored.
     """
 
     operations: tuple[Operation, ...]
@@ -49,6 +51,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     amount: int | None = None
     other_makers: tuple[str, ...] = ()
     requirement: Requirement | None = None
+    rejection: ApiError | None = None
 
 
 class Guard:
@@ -87,6 +90,7 @@ class Unguarded(StrEnum):
     OWN_MONEY = "It moves money that the party already has; rules guard how it gets there"
     TAKES_RIGHTS = "It takes rights away, which must not wait"
     NO_MONEY = "It concerns records that cannot move money without the guarded operations"
+    CUSTOMER = "It lets a customer use their own wallet or card again, which the PIN protects"
     NO_EFFECT = "It changes no money, rule or right"
     OWN_ACCOUNT = "It concerns the admin's own account"
     DECISION = "It decides on a request that waits for approval, or on who may decide"

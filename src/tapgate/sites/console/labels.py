@@ -36,7 +36,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "parent_subscriber_id": "Parent",
     "subscriber_id": "Customer",
     "subscriber_phone": "Customer's phone number",
-    "agent_phone": "Agent's phone number and commission tier",
+    "agent_phone": "Agent phone numbers, tiers and reactivation",
     "merchant_keys": "Merchants, terminals and their keys",
     "review_release": "Release of held payments",
     "gl_codes": "GL codes",

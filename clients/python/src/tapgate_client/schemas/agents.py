@@ -1,7 +1,7 @@
 """Agents: records, requests and receipts."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 
@@ -50,6 +50,7 @@ class AgentStatus(StrEnum):
 
 
 CommissionTier = Annotated[int, IntegerRange(1, 3)]
+DEFAULT_COMMISSION_TIER: Final = 1
 
 
 class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,7 +92,7 @@ class AgentRegistration(msgspec.Struct, kw_only=True):
     business_name: BusinessName | None = None
     email: Email | None = None
     address: AddressText | None = None
-    commission_tier: CommissionTier = 1
+    commission_tier: CommissionTier = DEFAULT_COMMISSION_TIER
 
     def __post_init__(self) -> None:
         # Checked here so that this error takes precedence over field validation errors.

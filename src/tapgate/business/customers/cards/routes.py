@@ -221,7 +221,7 @@ async def block_card(
         Code.NOT_BLOCKED,
         Code.PERMANENT_BLOCK,
     ),
-    unguarded=Unguarded.NO_MONEY,
+    unguarded=Unguarded.CUSTOMER,
 )
 async def unblock_card(
     request: RequestContext, tx: Transaction, serial: str, body: OptionalReason

@@ -248,7 +248,7 @@ async def block_subscriber(
     "/{id}/unblock",
     access=Access(scope="subscribers:write", roles="AC"),
     errors=(*_CHANGE_ERRORS, Code.NOT_BLOCKED),
-    unguarded=Unguarded.NO_MONEY,
+    unguarded=Unguarded.CUSTOMER,
 )
 async def unblock_subscriber(
     request: RequestContext, tx: Transaction, id: SubscriberId, body: OptionalReason

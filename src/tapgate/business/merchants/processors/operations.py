@@ -98,7 +98,7 @@ async def create_key(
     """Create a signing key for the processor, or for one of its terminals."""
     await queries.require_exists(tx, processor_id)
     if terminal_id is not None:
-        await terminals.lock(tx, terminal_id, processor_id=processor_id)
+        await terminals.get(tx, terminal_id, processor_id=processor_id, for_update=True)
     return await create_signing_key(
         tx, actor, hmac_keys, processor_id=processor_id, terminal_id=terminal_id
     )

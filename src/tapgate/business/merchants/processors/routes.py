@@ -2,7 +2,7 @@
 
 from tapgate.business.merchants.processors import operations, queries
 from tapgate.business.merchants.processors.model import ACTIVATE, SUSPEND, to_record
-from tapgate.business.owners.status_transitions import Transition
+from tapgate.business.owners.status_transitions import Transition, describe_activation
 from tapgate.business.payments.transactions.customers import require_customer_access
 from tapgate.business.payments.transactions.money_requests import (
     build_memo,
@@ -120,21 +120,31 @@ async def suspend_processor(
     return await _change_status(request, tx, id, SUSPEND, body.reason)
 
 
+async def _describe_activation(
+    request: GuardedRequest, id: int, body: OptionalReason
+) -> Proposal | None:
+    processor = to_record(await queries.get(request.services.database, id))
+    is_allowed = processor.status in ACTIVATE.allowed
+    summary = f"Reactivate merchant {processor.name}"
+    return describe_activation(Operation.MERCHANT_KEYS, summary, processor, is_allowed=is_allowed)
+
+
 @endpoints.post(
     "/{id}/activate",
     access=_STATUS_ACCESS,
     errors=(Code.NOT_SUSPENDED,),
-    unguarded=Unguarded.NO_MONEY,
+    guard=Guard(_describe_activation, Operation.MERCHANT_KEYS),
+    step_up=True,
 )
 async def activate_processor(
-    request: RequestContext, tx: Transaction, id: ProcessorId, body: OptionalReason
+    request: GuardedRequest, tx: Transaction, id: ProcessorId, body: OptionalReason
 ) -> ProcessorResponse:
     """Reactivate a suspended processor."""
     return await _change_status(request, tx, id, ACTIVATE, body.reason)
 
 
 async def _change_status(
-    request: RequestContext,
+    request: GuardedRequest,
     tx: Transaction,
     id: int,
     transition: Transition[ProcessorStatus],

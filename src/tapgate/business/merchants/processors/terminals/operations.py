@@ -59,7 +59,7 @@ async def change_status(
     Waits up to one second for every process to apply the change.
     """
     await processors.require_exists(tx, processor_id)
-    before = await queries.lock(tx, terminal_id, processor_id=processor_id)
+    before = await queries.get(tx, terminal_id, processor_id=processor_id, for_update=True)
     status = transition.apply(before.status)
     after = msgspec.structs.replace(before, status=status)
     await queries.save_state(tx, after)

@@ -15,12 +15,13 @@ _SELECT = """
     FROM terminals t"""
 
 
-async def lock(tx: Transaction, terminal_id: int, *, processor_id: int) -> Terminal:
-    """Lock and return a terminal. A terminal of another processor is treated as not found."""
-    row = await tx.fetchrow(
-        f"{_SELECT} WHERE t.id = $1 AND t.processor_id = $2 FOR NO KEY UPDATE OF t",
-        terminal_id,
-        processor_id,
+async def get(
+    reader: Database | Transaction, terminal_id: int, *, processor_id: int, for_update: bool = False
+) -> Terminal:
+    """Return a terminal. A terminal of another processor is treated as not found."""
+    lock = "FOR NO KEY UPDATE OF t" if for_update else ""
+    row = await reader.fetchrow(
+        f"{_SELECT} WHERE t.id = $1 AND t.processor_id = $2 {lock}", terminal_id, processor_id
     )
     return Terminal(**require_found(row, Code.TERMINAL_NOT_FOUND))
 

@@ -3,7 +3,7 @@
 from tapgate.business.merchants.processors import queries as processors
 from tapgate.business.merchants.processors.terminals import operations, queries
 from tapgate.business.merchants.processors.terminals.model import BLOCK, UNBLOCK, to_record
-from tapgate.business.owners.status_transitions import Transition
+from tapgate.business.owners.status_transitions import Transition, describe_activation
 from tapgate.business.payments.transactions.money_requests import decode_id
 from tapgate.core.pagination import paginate
 from tapgate.core.records import ProcessorId
@@ -93,14 +93,29 @@ async def block_terminal(
     return await _change_status(request, tx, id, terminal_id, BLOCK, body.reason)
 
 
+async def _describe_unblocking(
+    request: GuardedRequest, id: int, terminal_id: str, body: OptionalReason
+) -> Proposal | None:
+    await processors.require_exists(request.services.database, id)
+    terminal = await queries.get(
+        request.services.database, decode_id(ids.TERMINAL, terminal_id), processor_id=id
+    )
+    is_allowed = terminal.status in UNBLOCK.allowed
+    summary = f"Reactivate terminal {terminal.name}"
+    return describe_activation(
+        Operation.MERCHANT_KEYS, summary, to_record(terminal), is_allowed=is_allowed
+    )
+
+
 @endpoints.post(
     "/{terminal_id}/unblock",
     errors=(Code.TERMINAL_NOT_FOUND, Code.NOT_BLOCKED),
-    unguarded=Unguarded.NO_MONEY,
+    guard=Guard(_describe_unblocking, Operation.MERCHANT_KEYS),
+    step_up=True,
     objects=ObjectAccess.PARENT_IN_PATH,
 )
 async def unblock_terminal(
-    request: RequestContext,
+    request: GuardedRequest,
     tx: Transaction,
     id: ProcessorId,
     terminal_id: str,
@@ -111,7 +126,7 @@ async def unblock_terminal(
 
 
 async def _change_status(
-    request: RequestContext,
+    request: GuardedRequest,
     tx: Transaction,
     processor_id: int,
     terminal_id: str,
