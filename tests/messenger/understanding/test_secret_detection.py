@@ -1,9 +1,14 @@
 """Detecting texts that may contain a PIN, which must not be stored."""
 
+import sys
+from types import FrameType
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import each
+from tapgate.messenger.understanding import secret_detection
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 
 PINS = st.from_regex(r"[0-9]{4}", fullmatch=True)
@@ -138,3 +143,54 @@ def test_long_text_is_withheld_only_if_it_contains_digits() -> None:
     assert may_contain_pin("a" * 5000 + "1")
     assert not may_contain_pin("a" * 5000)
     assert may_contain_pin("pin " * 1000 + "4071")
+
+
+def find_near_words(text: str) -> bool:
+    """Model: compare every digit run with every word."""
+    module: Any = secret_detection
+    runs = [
+        match.span()
+        for match in module._DIGIT_RUN_PATTERN.finditer(text)
+        if module._could_be_secret(match[0])
+    ]
+    words = [match.span() for match in module._SECRET_WORD_PATTERN.finditer(text)]
+    return any(
+        run[0] - word[1] <= module._MAX_DISTANCE and word[0] - run[1] <= module._MAX_DISTANCE
+        for run in runs
+        for word in words
+    )
+
+
+PARTS = st.sampled_from(["pin", "code", "4071", "123456", "12", "pinch", "x", " " * 25, "y " * 31])
+
+
+@given(st.lists(PARTS, max_size=30))
+def test_nearest_word_decides_as_all_words_would(parts: list[str]) -> None:
+    text = " ".join(parts)
+    assert secret_detection._has_digits_near_secret_word(text) == find_near_words(text)
+
+
+def count_lines(text: str) -> int:
+    """Return how many lines of the detection run for a text."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal count
+        if frame.f_code.co_filename != secret_detection.__file__:
+            return None
+        count += event == "line"
+        return trace
+
+    previous = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        assert not secret_detection._has_digits_near_secret_word(text)
+    finally:
+        sys.settrace(previous)
+    return count
+
+
+def test_work_grows_with_the_length_of_the_text() -> None:
+    """Comparing all digits with all words would take four times the work for twice the length."""
+    text = {size: "pin " * size + "x" * 100 + " 4071x" * size for size in (1000, 2000)}
+    assert count_lines(text[2000]) < 2.2 * count_lines(text[1000])

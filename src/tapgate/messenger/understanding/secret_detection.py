@@ -125,15 +125,19 @@ def _normalize_character(char: str) -> str:
 
 
 def _has_digits_near_secret_word(normalized: str) -> bool:
-    word_spans = [match.span() for match in _SECRET_WORD_PATTERN.finditer(normalized)]
-    if not word_spans:
-        return False
-    digit_spans = [
-        match.span()
-        for match in _DIGIT_RUN_PATTERN.finditer(normalized)
-        if _could_be_secret(match[0])
-    ]
-    return any(_is_near(digits, word) for digits in digit_spans for word in word_spans)
+    words = _SECRET_WORD_PATTERN.finditer(normalized)
+    word = next(words, None)
+    for run in _DIGIT_RUN_PATTERN.finditer(normalized) if word else ():
+        if not _could_be_secret(run[0]):
+            continue
+        # Both go from left to right. A word too far before this run is too far before later ones.
+        while word is not None and run.start() - word.end() > _MAX_DISTANCE:
+            word = next(words, None)
+        if word is None:
+            return False
+        if word.start() - run.end() <= _MAX_DISTANCE:
+            return True
+    return False
 
 
 def _has_digits_after_transfer(normalized: str) -> bool:
@@ -169,7 +173,3 @@ def _is_bare_pin(normalized: str) -> bool:
 
 def _has_only_filler_words(normalized: str) -> bool:
     return all(word in _FILLER_WORDS for word in _WORD_PATTERN.findall(normalized))
-
-
-def _is_near(run: tuple[int, int], word: tuple[int, int]) -> bool:
-    return run[0] - word[1] <= _MAX_DISTANCE and word[0] - run[1] <= _MAX_DISTANCE
