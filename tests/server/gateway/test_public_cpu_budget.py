@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import argon2
 import httpx2
 import msgspec
 import pytest
@@ -25,6 +26,8 @@ from builders.worst_case_requests import (
     calibrate_cpu,
 )
 from drivers.in_process import InProcessRequest
+from tapgate.auth.passwords import OWASP_PARAMETERS, Passwords
+from tapgate.business.staff.operations import create_first_admin
 from tapgate.core.settings import load_settings
 from tapgate.http.api.app import App
 from tapgate.http.api.services import Services
@@ -41,9 +44,11 @@ MAX_SHARE = 0.2
 #: The defaults, which apply to all node processes together.
 DEFAULT_SETTINGS = load_settings({})
 DEFAULT_RATE = RateLimit(DEFAULT_SETTINGS.rate_limit, DEFAULT_SETTINGS.rate_burst)
+LOGIN = "POST /api/v1/admin/login"
+KNOWN_EMAIL = "ada@example.com"
 #: Lower limits of expensive routes. Other tests check that they apply.
 RATES = {
-    "POST /api/v1/admin/login": LOGIN_RATE_LIMIT,
+    LOGIN: LOGIN_RATE_LIMIT,
     "GET /guide/search?q=the+and+for+with+that+not": SEARCH_RATE_LIMIT,
 }
 SITE_PATHS = {
@@ -87,11 +92,10 @@ class PublicRequest(NamedTuple):
     per_second: float
 
 
-def build_request(target: Target, **headers: str) -> httpx2.Request:
+def build_request(target: Target, email: str | None = None, /, **headers: str) -> httpx2.Request:
     example: Any = target.example
     if isinstance(example, dict) and "email" in example:
-        # Otherwise the account would be locked, and its password not checked.
-        example = example | {"email": f"{secrets.token_hex(8)}@example.com"}
+        example = example | {"email": email or f"{secrets.token_hex(8)}@example.com"}
     content = None if example is None else msgspec.json.encode(example)
     return httpx2.Request(
         target.method, f"http://gateway{target.path}", content=content, headers=headers
@@ -105,6 +109,9 @@ def iter_gateway_requests(app: App) -> Iterator[PublicRequest]:
             rate = PROBE_RATE_LIMIT if endpoint.unlimited else rate
             build = partial(build_request, build_gateway_target(endpoint))
             yield PublicRequest(endpoint.name, build, rate.per_second)
+    login = next(each for each in list_endpoints() if each.name == LOGIN)
+    build = partial(build_request, build_gateway_target(login), KNOWN_EMAIL)
+    yield PublicRequest(f"{LOGIN} of a known admin", build, LOGIN_RATE_LIMIT.per_second)
     guarded = next(endpoint for endpoint in list_endpoints() if not endpoint.access.public)
     for name, headers in CREDENTIALS.items():
         build = partial(build_request, build_gateway_target(guarded), **headers)
@@ -150,7 +157,9 @@ def addresses() -> Iterator[str]:
 
 
 @pytest.fixture
-async def app(services: Services) -> AsyncIterator[App]:
+async def app(services: Services, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[App]:
+    # Other tests hash passwords with much cheaper parameters.
+    monkeypatch.setattr(services.authenticator.logins, "_passwords", Passwords(OWASP_PARAMETERS))
     app = create_app(services)
     await app.openapi_document.prepare()
     yield app
@@ -173,9 +182,42 @@ async def find_excessive_shares(
 
 
 async def test_public_gateway_routes_stay_within_the_budget(
-    app: App, addresses: Iterator[str]
+    services: Services, app: App, addresses: Iterator[str]
 ) -> None:
+    stored = await Passwords(OWASP_PARAMETERS).hash("a long passphrase 42")
+    async with services.transaction() as tx:
+        await create_first_admin(tx, email=KNOWN_EMAIL, password_hash=stored)
     assert not await find_excessive_shares(app, iter_gateway_requests(app), addresses)
+
+
+async def test_measured_logins_check_a_password(
+    services: Services, app: App, addresses: Iterator[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For unknown and known admins. Otherwise the budget would miss the most expensive step."""
+    stored = await Passwords(OWASP_PARAMETERS).hash("a long passphrase 42")
+    async with services.transaction() as tx:
+        await create_first_admin(tx, email=KNOWN_EMAIL, password_hash=stored)
+    verified: list[str] = []
+    verify = argon2.PasswordHasher.verify
+
+    def count(self: argon2.PasswordHasher, stored_hash: str, password: str) -> bool:
+        verified.append(stored_hash)
+        return verify(self, stored_hash, password)
+
+    monkeypatch.setattr(argon2.PasswordHasher, "verify", count)
+    logins = [each for each in iter_gateway_requests(app) if each.name.startswith(f"{LOGIN} of")]
+    logins += [each for each in iter_gateway_requests(app) if each.name == LOGIN]
+    assert len(logins) == 2
+    costs = "m=19456,t=2,p=1"
+    for _, build, per_second in logins:
+        verified.clear()
+        seconds = await measure_seconds(app, build, addresses)
+        assert len(verified) == _WARM_UP_REQUESTS + (_ATTEMPTS - 1) * _REQUESTS
+        assert all(costs in each for each in verified)
+        assert (stored in verified) is (build is logins[0].build)
+        # Two passes over 19 MiB: less would mean that the work of threads is not counted.
+        assert seconds > 0.005
+        assert per_second == LOGIN_RATE_LIMIT.per_second
 
 
 async def test_public_messenger_routes_stay_within_the_budget(
