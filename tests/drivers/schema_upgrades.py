@@ -40,7 +40,7 @@ def copy_migrations_up_to(name: str, folder: Path) -> Path:
 async def build_schema(url: str, last: str, folder: Path) -> None:
     """Apply the migrations up to `last`. Each table gets rows as soon as it exists."""
     for name in MIGRATION_NAMES[: MIGRATION_NAMES.index(last) + 1]:
-        if name == last or _get_sample_rows_file(name).exists():
+        if name == last or get_sample_rows_file(name).exists():
             await apply_all(url, copy_migrations_up_to(name, folder))
             await insert_sample_rows(url, name)
 
@@ -50,7 +50,7 @@ def get_migration_before(number: str) -> str:
     return max(name for name in MIGRATION_NAMES if name < number)
 
 
-def _get_sample_rows_file(name: str) -> Path:
+def get_sample_rows_file(name: str) -> Path:
     return _SAMPLE_ROWS_DIR / f"{name[:4]}.sql"
 
 
@@ -60,7 +60,7 @@ async def insert_sample_rows(url: str, name: str) -> bool:
     if name == LAST_1X_MIGRATION:
         await complete_last_1x_release(url)
         return True
-    file = _get_sample_rows_file(name)
+    file = get_sample_rows_file(name)
     if not file.exists():
         return False
     database = await Database.connect(url)

@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import re
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -22,6 +23,8 @@ from drivers.schema_upgrades import (
     connect,
     copy_migrations_up_to,
     dump_rows,
+    get_migration_before,
+    get_sample_rows_file,
     insert_sample_rows,
     list_columns,
     verify_ledger,
@@ -36,7 +39,7 @@ from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.ledger.rules.loaded_rules import insert_defaults
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.migrate import check_schema, migrate
-from tapgate.runtime.store.migration_plan import LAST_1X_MIGRATION
+from tapgate.runtime.store.migration_plan import LAST_1X_MIGRATION, MIGRATIONS_DIR
 from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate.server.gateway_installation import require_same_installation
 from tapgate_client import ids
@@ -97,13 +100,30 @@ async def test_each_migration_keeps_the_rows_of_all_tables(
     await require_working_schema(empty_database_url, database_url, tmp_path)
 
 
+#: Added column without a default value.
+_NULLABLE_COLUMN = re.compile(
+    r"\bADD (?:COLUMN )?(?!CONSTRAINT|PRIMARY|FOREIGN)(?![^,;]*NOT NULL)\w"
+)
+
+
+def test_every_migration_that_adds_nullable_columns_has_sample_values() -> None:
+    """Otherwise they are null in all rows, and no later migration is tested with a value."""
+    adding = [name for name in MIGRATION_NAMES if _NULLABLE_COLUMN.search(read(name))]
+    assert "0099_key_people_and_id_tokens.sql" in adding
+    assert [name for name in adding if not get_sample_rows_file(name).exists()] == []
+
+
+def read(name: str) -> str:
+    return (MIGRATIONS_DIR / name).read_text()
+
+
 @pytest.mark.parametrize("work", [migrate, check_schema])
 async def test_database_older_than_the_last_1x_release_is_refused(
-    work: Callable[[str], Awaitable[object]], database_url: str
+    work: Callable[[str], Awaitable[object]], empty_database_url: str, tmp_path: Path
 ) -> None:
     """A database without a secret key was never used: its creation was interrupted."""
-    remove = f"DELETE FROM schema_migrations WHERE name >= '{LAST_1X_MIGRATION}'"
-    await fetch_rows(database_url, remove)
+    database_url, last = empty_database_url, get_migration_before(LAST_1X_MIGRATION)
+    await apply_all(database_url, copy_migrations_up_to(last, tmp_path))
     await fetch_rows(database_url, "INSERT INTO installation VALUES ('secret_fingerprint', 'ab')")
     with pytest.raises(StoreError) as raised:
         await work(database_url)

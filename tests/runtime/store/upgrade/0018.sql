@@ -1,0 +1,1 @@
+UPDATE messenger.received SET sealed = '\x06';

@@ -1,0 +1,1 @@
+UPDATE admins SET language = 'fr' WHERE id = 702;

@@ -1,0 +1,1 @@
+UPDATE fee_rules SET maximum = 1000000;
