@@ -164,3 +164,44 @@ async def test_console_lists_warnings(harness: Harness) -> None:
     text = (await client.get("/console/nodes")).text
     assert "Messaging provider" in text and "one_time_code (fr)" in text
     assert "&lt;b&gt;SPAM&lt;/b&gt;" in text
+
+
+def build_report(subject: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "kind": "template",
+        "subject": subject,
+        "state": "PAUSED",
+        "resolved": False,
+        "occurred_at": "2026-01-31T12:00:00Z",
+        **fields,
+    }
+
+
+async def report_all(harness: Harness, reports: list[dict[str, Any]]) -> None:
+    for start in range(0, len(reports), 100):
+        body = {"data": reports[start : start + 100]}
+        response = await harness.post(URL, json=body, auth=harness.get_service_auth())
+        assert response.status_code == 200, response.text
+
+
+async def test_time_in_the_future_does_not_hide_later_reports(harness: Harness) -> None:
+    future = build_report("receipt (en)", occurred_at="9999-12-31T23:59:59Z")
+    await report_all(harness, [future])
+    row = await harness.database.fetchrow("SELECT occurred_at, updated_at FROM provider_warnings")
+    assert row is not None and row["occurred_at"] == row["updated_at"]
+    resolved = build_report("receipt (en)", resolved=True, occurred_at="9999-12-31T23:59:59Z")
+    await report_all(harness, [resolved])
+    assert await list_warnings(harness) == []
+
+
+async def test_number_of_stored_reports_is_bounded(harness: Harness) -> None:
+    """Resolved reports, and then the oldest, are deleted first."""
+    await report_all(harness, [build_report(f"solved {n}", resolved=True) for n in range(100)])
+    old = [build_report(f"old {n}", occurred_at="2026-01-01T00:00:00Z") for n in range(100)]
+    await report_all(harness, old + [build_report(f"new {n}") for n in range(900)])
+    count = "SELECT count(*) FROM provider_warnings"
+    assert await harness.database.fetchval(count) == 1000
+    assert await harness.database.fetchval(f"{count} WHERE resolved") == 0
+    await report_all(harness, [build_report(f"newest {n}") for n in range(30)])
+    assert await harness.database.fetchval(count) == 1000
+    assert await harness.database.fetchval(f"{count} WHERE subject LIKE 'old %'") == 70

@@ -33,6 +33,8 @@ from tapgate_client.schemas.provider_warnings import (
 
 endpoints = Endpoints("Messages", "/api/v1/messages/provider-warnings", objects=ObjectAccess.ANY)
 
+#: A provider has a few hundred templates, one account and some phone numbers.
+_MAX_STORED: Final = 1000
 _MAX_AGE_SECONDS: Final = 10.0
 _TIMEOUT_SECONDS: Final = 1.0
 
@@ -46,10 +48,13 @@ async def report_provider_warnings(
     """Report what the messaging provider says about templates, the account and the number.
 
     A report replaces an older one with the same `kind` and `subject`. `resolved` ends a warning.
-    `updated` is the number of reports that changed something.
+    `updated` is the number of reports that changed something. A time in the future counts as now,
+    so that it cannot make later reports look older. At most 1,000 reports are stored: resolved
+    ones, and then the oldest, are deleted first.
     """
     async with request.services.transaction() as tx:
         changed = [report for report in body.data if await _store(tx, report)]
+        await _delete_surplus(tx)
     for report in changed:
         fields = {"kind": report.kind, "subject": report.subject, "state": report.state}
         if report.resolved:
@@ -86,7 +91,7 @@ async def _store(tx: Transaction, report: ProviderReport) -> bool:
     row = await tx.fetchrow(
         """INSERT INTO provider_warnings AS old
                (kind, subject, state, reason, resolved, occurred_at, updated_at)
-           VALUES ($1, $2, $3, $4, $5, $6::text::timestamptz, $7)
+           VALUES ($1, $2, $3, $4, $5, least($6::text::timestamptz, $7), $7)
            ON CONFLICT (kind, subject) DO UPDATE
            SET state = excluded.state, reason = excluded.reason, resolved = excluded.resolved,
                occurred_at = excluded.occurred_at, updated_at = excluded.updated_at
@@ -103,6 +108,15 @@ async def _store(tx: Transaction, report: ProviderReport) -> bool:
         tx.now(),
     )
     return row is not None
+
+
+async def _delete_surplus(tx: Transaction) -> None:
+    await tx.execute(
+        """DELETE FROM provider_warnings WHERE (kind, subject) IN (
+               SELECT kind, subject FROM provider_warnings
+               ORDER BY resolved, occurred_at DESC, kind, subject OFFSET $1)""",
+        _MAX_STORED,
+    )
 
 
 class ProviderWarningMetrics:
