@@ -773,7 +773,7 @@ export class Operations extends Transport {
   /**
    * Reactivate a suspended processor.
    *
-   * Access: an admin (compliance_user, system_admin).
+   * Access: an admin (compliance_user, system_admin). An admin with a second factor must have verified it recently.
    */
   activateProcessor(id: string, body: schemas.OptionalReason = {}, options?: RequestOptions): Promise<schemas.ProcessorResponse> {
     return this.send("POST", `/api/v1/processors/${encodeURIComponent(id)}/activate`, { body }, options);
@@ -846,7 +846,7 @@ export class Operations extends Transport {
   /**
    * Unblock a terminal.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   unblockTerminal(id: string, terminalId: string, body: schemas.OptionalReason = {}, options?: RequestOptions): Promise<schemas.TerminalResponse> {
     return this.send("POST", `/api/v1/processors/${encodeURIComponent(id)}/terminals/${encodeURIComponent(terminalId)}/unblock`, { body }, options);
@@ -957,7 +957,7 @@ export class Operations extends Transport {
   /**
    * Reactivate a suspended partner.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   activatePartner(id: string, body: schemas.OptionalReason = {}, options?: RequestOptions): Promise<schemas.PartnerResponse> {
     return this.send("POST", `/api/v1/admin/partners/${encodeURIComponent(id)}/activate`, { body }, options);
@@ -1060,7 +1060,7 @@ export class Operations extends Transport {
    * A `sub_agent` requires the `parent_agent_id` of a `super_agent`. A `super_agent` has no parent.
    * While an approval rule for `agent_phone` applies, a new agent has the `commission_tier` 1 (422).
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   registerAgent(body: schemas.AgentRegistration, options?: RequestOptions): Promise<schemas.AgentRegistered> {
     return this.send("POST", `/api/v1/agents`, { body }, options);
@@ -1124,7 +1124,7 @@ export class Operations extends Transport {
   /**
    * Reactivate a suspended agent.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   activateAgent(id: string, body: schemas.OptionalReason = {}, options?: RequestOptions): Promise<schemas.AgentResponse> {
     return this.send("POST", `/api/v1/agents/${encodeURIComponent(id)}/activate`, { body }, options);
@@ -2056,8 +2056,9 @@ export class Operations extends Transport {
   /**
    * Get what to do before you disable an admin.
    *
-   * `api_keys` are the keys that the admin created or was the last to rotate, newest first and at
-   * most 100. The admin may know them: rotate or delete them. `scarce_approvers` lists the approval
+   * `api_keys`, `signing_keys`, `webhook_endpoints` and `partners` (webhook secrets) list the valid
+   * secrets that the admin has received, by creating or rotating them, newest first and at most 100
+   * of each. The admin may have a copy: rotate or delete them. `scarce_approvers` lists the approval
    * rules that would have no spare approver without the admin. With fewer people than a rule
    * requires, disabling the admin fails with 422.
    *
@@ -2643,7 +2644,9 @@ export class Operations extends Transport {
    * Report what the messaging provider says about templates, the account and the number.
    *
    * A report replaces an older one with the same `kind` and `subject`. `resolved` ends a warning.
-   * `updated` is the number of reports that changed something.
+   * `updated` is the number of reports that changed something. A time in the future counts as now,
+   * so that it cannot make later reports look older. At most 1,000 reports are stored: resolved
+   * ones, and then the oldest, are deleted first.
    *
    * Access: an internal service's signature.
    */

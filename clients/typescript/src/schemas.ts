@@ -1389,6 +1389,30 @@ export interface KindBalance {
   currency: string;
 }
 
+/** Partner whose webhook secret an admin has received. */
+export interface KnownPartnerSecret {
+  id: string;
+  name: string;
+}
+
+/** Signing key that an admin created, of a processor, one of its terminals, or a partner. */
+export interface KnownSigningKey {
+  api_key_id: string;
+  processor_id: string | null;
+  terminal_id: string | null;
+  terminal_name: string | null;
+  partner_id: string | null;
+  owner_name: string;
+  created_at: string;
+  last_used_at: string | null;
+}
+
+/** Webhook endpoint whose secret an admin has received. */
+export interface KnownWebhookSecret {
+  id: string;
+  url: string;
+}
+
 export type KycDecision = "approve" | "reject" | "more_needed";
 
 export interface KycDecisionRequest {
@@ -1860,9 +1884,16 @@ export type NormalSide = "debit" | "credit";
 
 export type NotReadyReason = "starting" | "draining" | "database_unavailable" | "database_read_only" | "disk_full" | "clock_offset" | "no_synchronous_standby";
 
-/** What to do before an admin is disabled. */
+/**
+ * What to do before an admin is disabled.
+ *
+ *     The admin may have a copy of these secrets: rotate or delete them.
+ */
 export interface Offboarding {
   api_keys: ApiKeyRecord[];
+  signing_keys: KnownSigningKey[];
+  webhook_endpoints: KnownWebhookSecret[];
+  partners: KnownPartnerSecret[];
   scarce_approvers: ScarceApprovers[];
 }
 

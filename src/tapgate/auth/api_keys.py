@@ -209,6 +209,19 @@ class ApiKeys:
         )
         return [ApiKey(**row) for row in rows]
 
+    async def list_known(self, admin_id: int, *, limit: int) -> list[ApiKey]:
+        """Return keys with a valid secret that an admin has received, newest first."""
+        rows = await self._database.fetch(
+            f"""SELECT {_COLUMNS} FROM api_keys WHERE deleted_at IS NULL
+                AND ($1 = coalesce({_LAST_ROTATOR}, {_CREATOR})
+                     OR previous_until > $3 AND $1 = ANY (rotated_by || created_by))
+                ORDER BY id DESC LIMIT $2""",
+            admin_id,
+            limit,
+            self._clock(),
+        )
+        return [ApiKey(**row) for row in rows]
+
     async def authenticate(self, key: str, cost: RateLimitCost = NO_COST) -> Principal:
         if not key.startswith(self._prefix):
             raise ApiError(

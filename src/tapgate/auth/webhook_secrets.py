@@ -34,8 +34,13 @@ class WebhookSecrets:
             secret, self._vault.seal(secret.encode(), build_vault_context(partner_id))
         )
 
-    async def rotate(self, tx: Transaction, partner_id: int, *, grace_seconds: int) -> str | None:
-        """Replace a partner's secret and return the new one, or None without such a partner."""
+    async def rotate(
+        self, tx: Transaction, partner_id: int, *, grace_seconds: int, received_by: int | None
+    ) -> str | None:
+        """Replace a partner's secret and return the new one, or None without such a partner.
+
+        `received_by` is the admin who sees it.
+        """
         new = self.create(partner_id)
         row = await rotate_secret(
             tx,
@@ -45,6 +50,7 @@ class WebhookSecrets:
             column="webhook_secret",
             until_column="previous_webhook_secret_until",
             grace_seconds=grace_seconds,
+            webhook_secret_by=received_by,
         )
         return None if row is None else new.secret
 

@@ -20,6 +20,7 @@ _ID_PREFIXES: Final = {
     "created_by": ids.ADMIN,
     "keyset_id": ids.CARD_KEYSET,
     "parent_agent_id": ids.AGENT,
+    "partner_id": ids.PARTNER,
     "processor_id": ids.PROCESSOR,
     "resolved_by": ids.ADMIN,
     "rotated_by": ids.ADMIN,

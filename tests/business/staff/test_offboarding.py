@@ -65,10 +65,74 @@ async def test_admin_keys_are_the_keys_the_admin_created_or_last_rotated(
     assert [key["id"] for key in listed] == [rotated["id"], by_ben["id"]]
     assert by_ada["id"] in [key["id"] for key in await get_data(client, KEYS, ada)]
     offboarding = await client.get(f"{USERS}/{ben['id']}/offboarding", headers=ada)
-    assert offboarding.json() == {"api_keys": listed, "scarce_approvers": []}
-    await client.delete(f"{KEYS}/{by_ben['id']}", headers=ada)
+    assert offboarding.json() == {
+        "api_keys": listed[:1],  # Ada has rotated the other one
+        "signing_keys": [], "webhook_endpoints": [], "partners": [], "scarce_approvers": [],
+    }  # fmt: skip
+    grace = {"grace_seconds": 600}
+    await client.post(f"{KEYS}/{rotated['id']}/rotate", json=grace, headers=ada)
     offboarding = await client.get(f"{USERS}/{ben['id']}/offboarding", headers=ada)
     assert [key["id"] for key in offboarding.json()["api_keys"]] == [rotated["id"]]
+    await client.delete(f"{KEYS}/{rotated['id']}", headers=ada)
+    offboarding = await client.get(f"{USERS}/{ben['id']}/offboarding", headers=ada)
+    assert offboarding.json()["api_keys"] == []
+
+
+async def test_offboarding_lists_signing_keys_and_webhook_secrets(
+    client: httpx2.AsyncClient, ada: Headers, ben: dict[str, Any], bens_session: Headers
+) -> None:
+    """The admin who leaves has seen them. They disappear when they are deleted or rotated."""
+    shop = {"name": "Shop", "phone_number": "+23276000001", "email": "shop@example.com"}
+    hooks, partners = f"{V1}/admin/webhook-endpoints", f"{V1}/admin/partners"
+
+    async def post(path: str, headers: Headers, body: Any = None) -> dict[str, Any]:
+        response = await client.post(path, json=body, headers=headers)
+        assert response.status_code in (200, 201), response.text
+        return dict(response.json())
+
+    processor = await post(f"{V1}/processors", bens_session, shop)
+    path = f"{V1}/processors/{processor['processor_id']}"
+    terminal = await post(f"{path}/terminals", bens_session, {"name": "Till"})
+    partner = await post(partners, bens_session, {"name": "Bank"})
+    others_partner = await post(partners, ada, {"name": "Union"})
+    others_path = f"{partners}/{others_partner['partner']['id']}"
+    hook = await post(hooks, bens_session, {"url": "http://127.0.0.1:9/", "events": ["*"]})
+    others_hook = await post(hooks, ada, {"url": "http://127.0.0.1:9/2", "events": ["*"]})
+
+    async def load() -> dict[str, Any]:
+        response = await client.get(f"{USERS}/{ben['id']}/offboarding", headers=ada)
+        assert response.status_code == 200, response.text
+        return dict(response.json())
+
+    known = await load()
+    assert [
+        (key["api_key_id"], key["owner_name"], key["terminal_name"])
+        for key in known["signing_keys"]
+    ] == [
+        (partner["api_key_id"], "Bank", None),
+        (terminal["api_key_id"], "Shop", "Till"),
+        (processor["api_key_id"], "Shop", None),
+    ]
+    assert [item["id"] for item in known["webhook_endpoints"]] == [hook["id"]]
+    assert known["partners"] == [{"id": partner["partner"]["id"], "name": "Bank"}]
+
+    await post(f"{hooks}/{others_hook['id']}/rotate-secret", bens_session, {})
+    await post(f"{others_path}/rotate-webhook-secret", bens_session, {})
+    known = await load()
+    assert len(known["webhook_endpoints"]) == len(known["partners"]) == 2
+
+    for endpoint in (hook, others_hook):
+        await post(f"{hooks}/{endpoint['id']}/rotate-secret", ada, {})
+    for owner in (partner, others_partner):
+        await post(f"{partners}/{owner['partner']['id']}/rotate-webhook-secret", ada, {})
+    deleted = [
+        *(f"{path}/keys/{key['api_key_id']}" for key in (processor, terminal)),
+        f"{partners}/{partner['partner']['id']}/keys/{partner['api_key_id']}",
+    ]
+    for key in deleted:
+        assert (await client.delete(key, headers=ada)).status_code == 204
+    known = await load()
+    assert not any(known.values())
 
 
 async def test_signing_keys_and_webhook_endpoints_show_who_created_them(

@@ -55,7 +55,7 @@ async def create(
         currency=currency,
         overdraft=partner.overdraft,
     )
-    await queries.add(tx, partner, webhook_secret.sealed)
+    await queries.add(tx, partner, webhook_secret.sealed, actor.admin_id)
     key = await hmac_keys.create(tx, created_by=actor.admin_id, partner_id=partner.id)
     record = model.to_record(partner)
     changes = {
@@ -111,7 +111,9 @@ async def rotate_webhook_secret(
 
     The old secret stays valid until the grace period ends.
     """
-    rotated = await webhook_secrets.rotate(tx, partner_id, grace_seconds=grace_seconds)
+    rotated = await webhook_secrets.rotate(
+        tx, partner_id, grace_seconds=grace_seconds, received_by=actor.admin_id
+    )
     secret = require_found(rotated, Code.PARTNER_NOT_FOUND)
     await _trail.record(
         tx,

@@ -14,10 +14,12 @@ TABLE = OwnerTable("partner", Partner, ids.PARTNER, "a.balance, a.overdraft")
 get, lock, list_page = TABLE.get, TABLE.lock, TABLE.list_page
 
 
-async def add(tx: Transaction, partner: Partner, webhook_secret: bytes) -> None:
+async def add(
+    tx: Transaction, partner: Partner, webhook_secret: bytes, received_by: int | None
+) -> None:
     """Insert a partner with its sealed webhook secret. Its account must already be open."""
-    columns = ("id", "account_id", "created_at")
-    await insert_row(tx, "partners", partner, columns, webhook_secret=webhook_secret)
+    secret = {"webhook_secret": webhook_secret, "webhook_secret_by": received_by}
+    await insert_row(tx, "partners", partner, ("id", "account_id", "created_at"), **secret)
 
 
 class WebhookSource(NamedTuple):

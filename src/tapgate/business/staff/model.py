@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from tapgate.auth.api_keys import ApiKey
 from tapgate.business.approval_rules.people import ApproverCount
 from tapgate.business.staff.api_keys import model as api_keys
+from tapgate.business.staff.known_secrets import KnownSecrets
 from tapgate.core.password_strength import is_breached, is_weak_password
 from tapgate.core.records import build_record
 from tapgate.core.settings import Settings
@@ -76,10 +76,13 @@ def to_new_record(row: Mapping[str, Any], invitation: Invitation | None = None) 
     )
 
 
-def to_offboarding(keys: Sequence[ApiKey], counts: Sequence[ApproverCount]) -> Offboarding:
+def to_offboarding(secrets: KnownSecrets, counts: Sequence[ApproverCount]) -> Offboarding:
     """Return what to do before an admin is disabled, with the approvers who would remain."""
     return Offboarding(
-        api_keys=[api_keys.to_record(key) for key in keys],
+        api_keys=[api_keys.to_record(key) for key in secrets.api_keys],
+        signing_keys=secrets.signing_keys,
+        webhook_endpoints=secrets.webhook_endpoints,
+        partners=secrets.partners,
         scarce_approvers=[
             ScarceApprovers(
                 operation=count.rule.operation,

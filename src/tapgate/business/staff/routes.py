@@ -9,6 +9,7 @@ from tapgate.auth.sessions import SessionOrigin, TokenReuseError
 from tapgate.business.approval_rules.check import load_approver_counts
 from tapgate.business.staff import model, operations, queries
 from tapgate.business.staff.account import operations as account_operations
+from tapgate.business.staff.known_secrets import load_known_secrets
 from tapgate.core.pagination import paginate
 from tapgate.core.records import AdminId
 from tapgate.http.api.access import Access
@@ -38,9 +39,6 @@ from tapgate_client.schemas.pagination import Page, PageQuery
 from tapgate_client.schemas.passkeys import PasskeyLogin, RequestOptions
 
 endpoints = Endpoints("Admin", "/api/v1/admin", objects=ObjectAccess.ANY)
-
-#: In `GET /api/v1/admin/users/{id}/offboarding`.
-MAX_LISTED_KEYS = 100
 
 _PUBLIC = Access(public=True)
 _ANY_ADMIN = Access(roles="ACSF")
@@ -405,18 +403,18 @@ async def accept_invitation(request: RequestContext, body: InvitationAcceptance)
 async def get_offboarding(request: RequestContext, id: AdminId) -> Offboarding:
     """Get what to do before you disable an admin.
 
-    `api_keys` are the keys that the admin created or was the last to rotate, newest first and at
-    most 100. The admin may know them: rotate or delete them. `scarce_approvers` lists the approval
+    `api_keys`, `signing_keys`, `webhook_endpoints` and `partners` (webhook secrets) list the valid
+    secrets that the admin has received, by creating or rotating them, newest first and at most 100
+    of each. The admin may have a copy: rotate or delete them. `scarce_approvers` lists the approval
     rules that would have no spare approver without the admin. With fewer people than a rule
     requires, disabling the admin fails with 422.
     """
     services = request.services
     await queries.get(services.database, id)
-    keys = await services.authenticator.api_keys.list_page(
-        before=None, limit=MAX_LISTED_KEYS, admin_id=id
-    )
+    keys, now = services.authenticator.api_keys, services.clock()
+    secrets = await load_known_secrets(services.database, keys, id, now)
     counts = await load_approver_counts(services.database, services.guarded_roles, without=id)
-    return model.to_offboarding(keys, counts)
+    return model.to_offboarding(secrets, counts)
 
 
 @endpoints.post(

@@ -265,10 +265,11 @@ class AdminOperations(OperationGroup[M]):
     def get_offboarding(self, id: str) -> Offboarding:
         """Get what to do before you disable an admin.
 
-        `api_keys` are the keys that the admin created or was the last to rotate, newest first and
-        at most 100. The admin may know them: rotate or delete them. `scarce_approvers` lists the
-        approval rules that would have no spare approver without the admin. With fewer people than a
-        rule requires, disabling the admin fails with 422.
+        `api_keys`, `signing_keys`, `webhook_endpoints` and `partners` (webhook secrets) list the
+        valid secrets that the admin has received, by creating or rotating them, newest first and at
+        most 100 of each. The admin may have a copy: rotate or delete them. `scarce_approvers` lists
+        the approval rules that would have no spare approver without the admin. With fewer people
+        than a rule requires, disabling the admin fails with 422.
 
         Access: an admin (system_admin).
 

@@ -42,7 +42,8 @@ class AgentsOperations(OperationGroup[M]):
         parent. While an approval rule for `agent_phone` applies, a new agent has the
         `commission_tier` 1 (422).
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). An admin with a second factor must have verified it
+        recently.
 
         Args:
             agent_type: `sub_agent` or `super_agent`.
@@ -183,7 +184,8 @@ class AgentsOperations(OperationGroup[M]):
     def activate(self, id: str, *, reason: str | None = None) -> AgentResponse:
         """Reactivate a suspended agent.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). An admin with a second factor must have verified it
+        recently.
 
         Example:
             client.agents.activate("agt_0800000000000", reason="Requested by the customer")

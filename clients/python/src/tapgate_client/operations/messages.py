@@ -37,7 +37,9 @@ class MessagesOperations(OperationGroup[M]):
         """Report what the messaging provider says about templates, the account and the number.
 
         A report replaces an older one with the same `kind` and `subject`. `resolved` ends a
-        warning. `updated` is the number of reports that changed something.
+        warning. `updated` is the number of reports that changed something. A time in the future
+        counts as now, so that it cannot make later reports look older. At most 1,000 reports are
+        stored: resolved ones, and then the oldest, are deleted first.
 
         Access: an internal service's signature.
 

@@ -149,7 +149,8 @@ class PartnersOperations(OperationGroup[M]):
     def activate(self, id: str, *, reason: str | None = None) -> PartnerResponse:
         """Reactivate a suspended partner.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). An admin with a second factor must have verified it
+        recently.
 
         Example:
             client.partners.activate("ptn_0800000000000", reason="Requested by the customer")

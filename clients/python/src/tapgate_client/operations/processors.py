@@ -98,7 +98,8 @@ class ProcessorsOperations(OperationGroup[M]):
     def activate(self, id: str, *, reason: str | None = None) -> ProcessorResponse:
         """Reactivate a suspended processor.
 
-        Access: an admin (compliance_user, system_admin).
+        Access: an admin (compliance_user, system_admin). An admin with a second factor must have
+        verified it recently.
 
         Example:
             client.processors.activate("prc_0800000000000", reason="Requested by the customer")
@@ -234,7 +235,8 @@ class ProcessorsOperations(OperationGroup[M]):
     ) -> TerminalResponse:
         """Unblock a terminal.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). An admin with a second factor must have verified it
+        recently.
 
         Example:
             client.processors.unblock_terminal(

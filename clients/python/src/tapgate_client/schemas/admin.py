@@ -293,10 +293,45 @@ class ScarceApprovers(msgspec.Struct, frozen=True, kw_only=True):
     available: Annotated[int, Example(1)]
 
 
+class KnownSigningKey(msgspec.Struct, frozen=True, kw_only=True):
+    """Signing key that an admin created, of a processor, one of its terminals, or a partner."""
+
+    api_key_id: Id
+    processor_id: str | None
+    terminal_id: str | None
+    terminal_name: str | None
+    partner_id: str | None
+    #: Name of the processor or partner.
+    owner_name: str
+    created_at: Time
+    last_used_at: Time | None
+
+
+class KnownWebhookSecret(msgspec.Struct, frozen=True, kw_only=True):
+    """Webhook endpoint whose secret an admin has received."""
+
+    id: Id
+    url: Url
+
+
+class KnownPartnerSecret(msgspec.Struct, frozen=True, kw_only=True):
+    """Partner whose webhook secret an admin has received."""
+
+    id: Id
+    name: str
+
+
 class Offboarding(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do before an admin is disabled."""
+    """What to do before an admin is disabled.
+
+    The admin may have a copy of these secrets: rotate or delete them.
+    """
 
     api_keys: list[ApiKeyRecord]
+    signing_keys: list[KnownSigningKey]
+    webhook_endpoints: list[KnownWebhookSecret]
+    #: Partners whose webhook secret the admin has received.
+    partners: list[KnownPartnerSecret]
     scarce_approvers: list[ScarceApprovers]
 
 

@@ -18,7 +18,8 @@ async def list_requesters(reader: Database | Transaction, transaction_id: int) -
 
     Everyone who created or rotated an API key has had its secret. The same applies to everyone who
     created a signing key of the processor, terminal or partner that signed the request, even if the
-    key was deleted later. Transactions by customers and services have no requester.
+    key was deleted later, and to the admin who received the webhook secret of the partner.
+    Transactions by customers and services have no requester.
     """
     row = await reader.fetchrow(
         """SELECT coalesce(context ->> 'requested_by', scope) AS requested_by,
@@ -69,7 +70,10 @@ async def _list_key_creators(
            )
            SELECT DISTINCT created_by FROM hmac_keys
            WHERE coalesce(terminal_id, processor_id, partner_id) IN (SELECT id FROM owners)
-             AND created_by IS NOT NULL""",
+             AND created_by IS NOT NULL
+           UNION
+           SELECT webhook_secret_by FROM partners
+           WHERE id IN (SELECT id FROM owners) AND webhook_secret_by IS NOT NULL""",
         [each for each in owners_and_key if each is not None],
     )
     return [row["created_by"] for row in rows]
