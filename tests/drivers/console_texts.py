@@ -13,6 +13,7 @@ from typing import Final, get_args
 import tapgate
 from tapgate.auth.actors import ANONYMOUS, SYSTEM_ACTOR
 from tapgate.auth.principals import PrincipalKind
+from tapgate.core.message_templates import TEMPLATES
 from tapgate.core.settings import Settings
 from tapgate.core.settings.nodes import Environment
 from tapgate.ledger import chart
@@ -30,7 +31,6 @@ from tapgate.sites.console.translation.template_texts import (
 from tapgate_client import schemas
 from tapgate_client.errors import TABLE, Code
 from tapgate_sandbox import simulators
-from tapgate_sandbox.simulators.phone_templates import TEMPLATE_TEXTS as MESSAGE_TEMPLATES
 
 _PACKAGE: Final = Path(tapgate.__file__).parent
 _CONSOLE: Final = Path(console.__file__).parent
@@ -114,14 +114,9 @@ def _list_texts(action: Action) -> Iterator[str]:
 
 
 def list_module_texts() -> set[str]:
-    """Return the texts in console and simulator modules, except action texts.
-
-    Message templates have their own languages.
-    """
+    """Return the texts in console and simulator modules, except action texts."""
     texts = {text for item in Settings.declared.values() for text in (item.group, item.label)}
     for file in chain(_CONSOLE.rglob("*.py"), _SIMULATORS.glob("*.py")):
-        if file.name == "phone_templates.py":
-            continue
         finder = _TextFinder()
         finder.visit(ast.parse(file.read_text()))
         texts |= finder.texts
@@ -173,7 +168,7 @@ def list_labels() -> set[str]:
     values = {
         *chart.TRANSACTION_TYPES,
         *(code for code in Code if TABLE[code][0] == 404),
-        *MESSAGE_TEMPLATES,
+        *TEMPLATES,
         *_DETAIL_NAMES,
         *Environment,
         *get_args(PrincipalKind),

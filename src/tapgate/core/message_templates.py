@@ -1,0 +1,207 @@
+"""Message templates: one declaration for each kind of message that the gateway sends to phones.
+
+The gateway reads from it which messages an opted-out customer still gets, and the messenger which
+messages go out as SMS and with what text. The provider has the same texts for chat messages.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+TEMPLATE_LANGUAGES: Final = ("en", "fr")
+
+_CODE_LIFETIME: Final = timedelta(minutes=5)
+_DAY: Final = timedelta(days=1)
+_WEEK: Final = timedelta(days=7)
+
+
+class TemplatePurpose(StrEnum):
+    """Why a message is sent, which decides who gets it and on which channel."""
+
+    NOTICE = "Someone acted on the recipient's account"
+    CODE = "The recipient needs the code to confirm an operation"
+    REQUEST = "A request waits for the recipient's answer"
+    REPLY = "Answers what the recipient has asked for"
+    OUTCOME = "Reports the decision that the recipient waits for"
+    WORK = "Reports to an agent what the agent's work requires"
+    RECEIPT = "Reports a completed transaction"
+
+
+class Notice(StrEnum):
+    """Template of a notice: a message that is always sent because someone acted on an account."""
+
+    PHONE_CHANGED = "phone_changed"
+    PIN_CHANGED = "pin_changed"
+    CARD_CHANGED = "card_changed"
+    WALLET_CHANGED = "wallet_changed"
+    MONEY_CORRECTED = "money_corrected"
+    RECORD_OPENED = "record_opened"
+
+
+#: Purposes of messages that also go out as SMS.
+_SMS_PURPOSES: Final = frozenset(
+    {TemplatePurpose.NOTICE, TemplatePurpose.CODE, TemplatePurpose.REQUEST}
+)
+
+
+class MessageTemplate(msgspec.Struct, frozen=True, kw_only=True):
+    """Template with its purpose, lifetime and text per language; `{}` is a parameter."""
+
+    name: str
+    purpose: TemplatePurpose
+    lifetime: timedelta
+    texts: Mapping[str, str]
+
+    @property
+    def is_essential(self) -> bool:
+        """Whether a subscriber who has opted out still gets the message."""
+        return self.purpose is not TemplatePurpose.RECEIPT
+
+    @property
+    def can_be_sms(self) -> bool:
+        return self.purpose in _SMS_PURPOSES
+
+    @property
+    def parameter_count(self) -> int:
+        return self.texts["en"].count("{}")
+
+    def render(self, language: str, parameters: Sequence[str]) -> str:
+        return self.get_text(language).format(*parameters)
+
+    def get_text(self, language: str) -> str:
+        """Return the text in a language such as `fr` or `fr_SN`; English for other languages."""
+        return self.texts.get(language.partition("_")[0], self.texts["en"])
+
+
+def _declare(
+    name: str, purpose: TemplatePurpose, lifetime: timedelta, en: str, fr: str
+) -> MessageTemplate:
+    return MessageTemplate(
+        name=name, purpose=purpose, lifetime=lifetime, texts={"en": en, "fr": fr}
+    )
+
+
+_TEMPLATES: Final = (
+    _declare(
+        "one_time_code",
+        TemplatePurpose.CODE,
+        _CODE_LIFETIME,
+        "*{}* is your code. Don't share it with anyone.",
+        "Votre code est *{}*. Ne le communiquez à personne.",
+    ),
+    _declare(
+        Notice.PHONE_CHANGED,
+        TemplatePurpose.NOTICE,
+        _WEEK,
+        "{}: your phone number was changed from {} to {}. If this was not you: {}",
+        "{} : votre numéro de téléphone a été changé de {} à {}. Si ce n'est pas vous : {}",
+    ),
+    _declare(
+        Notice.PIN_CHANGED,
+        TemplatePurpose.NOTICE,
+        _WEEK,
+        "{}: {} was changed. If this was not you, call support at once.",
+        "{} : {} a été changé. Si ce n'est pas vous, appelez aussitôt l'assistance.",
+    ),
+    _declare(
+        Notice.CARD_CHANGED,
+        TemplatePurpose.NOTICE,
+        _WEEK,
+        "{}: your card {} {}. If this was not you, call support at once.",
+        "{} : votre carte {} {}. Si ce n'est pas vous, appelez aussitôt l'assistance.",
+    ),
+    _declare(
+        Notice.WALLET_CHANGED,
+        TemplatePurpose.NOTICE,
+        _WEEK,
+        "{}: {}. If you did not expect this, call support.",
+        "{} : {}. Si vous ne vous y attendiez pas, appelez l'assistance.",
+    ),
+    _declare(
+        Notice.MONEY_CORRECTED,
+        TemplatePurpose.NOTICE,
+        _WEEK,
+        "{}: our team {} (transaction {}). If you did not expect this, call support.",
+        "{} : notre équipe {} (transaction {}). Si vous ne vous y attendiez pas, appelez"
+        " l'assistance.",
+    ),
+    _declare(
+        Notice.RECORD_OPENED,
+        TemplatePurpose.NOTICE,
+        _WEEK,
+        "{}: a staff member opened your protected record with a code from your phone. If you gave"
+        " nobody the code, call support at once.",
+        "{} : un employé a ouvert votre dossier protégé avec un code reçu sur votre téléphone. Si"
+        " vous n'avez donné ce code à personne, appelez aussitôt l'assistance.",
+    ),
+    _declare(
+        "money_received",
+        TemplatePurpose.RECEIPT,
+        _DAY,
+        "You received *{}* from {} (transaction {}).",
+        "Vous avez reçu *{}* (expéditeur : {}, transaction {}).",
+    ),
+    _declare(
+        "payment_made",
+        TemplatePurpose.RECEIPT,
+        _DAY,
+        "You paid *{}* to {} (transaction {}).",
+        "Vous avez payé *{}* à {} (transaction {}).",
+    ),
+    _declare(
+        "payment_released",
+        TemplatePurpose.OUTCOME,
+        _WEEK,
+        "The payment of *{}* {} is complete (transaction {}).",
+        "Le paiement de *{}* {} est effectué (transaction {}).",
+    ),
+    _declare(
+        "payment_rejected",
+        TemplatePurpose.OUTCOME,
+        _WEEK,
+        "The payment of *{}* {} was not completed. The money was returned to the sender, and no"
+        " fee was charged (transaction {}).",
+        "Le paiement de *{}* {} n'a pas été effectué. L'argent a été rendu à l'expéditeur, et aucun"
+        " frais n'a été prélevé (transaction {}).",
+    ),
+    _declare(
+        "float_low",
+        TemplatePurpose.WORK,
+        _DAY,
+        "The float of {} is low: *{}*. Top it up to keep serving customers.",
+        "Le solde de l'agent {} est bas : *{}*. Rechargez-le pour continuer à servir.",
+    ),
+    _declare(
+        "support_reply",
+        TemplatePurpose.REPLY,
+        _DAY,
+        "Reply from support: {} You can answer here.",
+        "Réponse de l'assistance : {} Vous pouvez répondre ici.",
+    ),
+    _declare(
+        "support_closed",
+        TemplatePurpose.REPLY,
+        _DAY,
+        "Our support team has closed your request. If you still need help, send talk to a person.",
+        "Notre service client a clos votre demande. Si vous avez encore besoin d'aide, envoyez"
+        " parler à quelqu'un.",
+    ),
+    _declare(
+        "dispute_updated",
+        TemplatePurpose.REPLY,
+        _WEEK,
+        "Your dispute of *{}* at {}: {}",
+        "Votre contestation de *{}* chez {} : {}",
+    ),
+    _declare(
+        "kyc_decided",
+        TemplatePurpose.OUTCOME,
+        _WEEK,
+        "Your identity check: *{}*. {} Thank you.",
+        "Votre vérification d'identité : *{}*. {} Merci.",
+    ),
+)
+TEMPLATES: Final[Mapping[str, MessageTemplate]] = {item.name: item for item in _TEMPLATES}
