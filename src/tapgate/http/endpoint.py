@@ -151,6 +151,9 @@ class EndpointOptions(TypedDict, total=False):
       requests, a string to requests with that query parameter.
     - `guard`: How approval rules can require that other admins approve requests.
     - `unguarded`: Why approval rules never apply, if admins can change something with the endpoint.
+    - `notices`: The notices that the affected person gets, if the endpoint changes something that a
+      subscriber or an agent has.
+    - `unnoticed`: Why no notice is needed for such an endpoint.
     - `step_up`: An admin who has a second factor must have verified it in the last 15 minutes. True
       applies to all requests. Names of body fields apply to requests that set one of them in a way
       that approval rules can guard.
@@ -187,6 +190,8 @@ class EndpointOptions(TypedDict, total=False):
     heavy: bool | str
     guard: Any
     unguarded: str
+    notices: tuple[str, ...]
+    unnoticed: str
     step_up: bool | tuple[str, ...]
     enrolls: bool
     compresses: bool
@@ -236,6 +241,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     heavy: bool | str = False
     guard: Any = None  # the service's declaration, with the attribute `describe`
     unguarded: str | None = None
+    notices: tuple[str, ...] = ()
+    unnoticed: str | None = None
     step_up: bool | tuple[str, ...] = False
     enrolls: bool = False
     compresses: bool

@@ -384,12 +384,16 @@ class DocumentReply(TaggedStruct, frozen=True, kw_only=True, tag="File"):
 Reply = TextReply | OptionList | PinRequest | DocumentReply
 
 
-class Template(TaggedStruct, frozen=True, kw_only=True):
-    """Template message, rendered by the provider from `name`, `language` and `parameters`."""
+class Template(TaggedStruct, frozen=True, kw_only=True, omit_defaults=True):
+    """Template message, rendered by the provider from `name`, `language` and `parameters`.
+
+    `button` is the ID that the channel sends back when the template's button is tapped.
+    """
 
     name: str
     language: str
     parameters: tuple[str, ...]
+    button: str | None = None
 
 
 #: Message types that the outbox can send.

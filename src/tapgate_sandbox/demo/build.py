@@ -126,6 +126,15 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
     return lines
 
 
+async def mark_messages_read(services: Services) -> None:
+    """Mark all messages as read: the simulated people have no phones."""
+    await services.database.execute(
+        """UPDATE messages
+           SET status = 'delivered', parameters = NULL, delivery = 'read', delivery_at = created_at
+           WHERE status = 'pending'"""
+    )
+
+
 async def build(
     services: Services, clock: SimulatedClock, size: str, now: datetime, advance: AdvanceProgress
 ) -> Country:
@@ -141,6 +150,7 @@ async def build(
     await simulation.run(today, end, zone)
     clock.advance_to(end)
     await simulation.prepare_examples()
+    await mark_messages_read(services)
     await services.authenticator.terminals.flush_last_seen()
     await services.authenticator.hmac_keys.last_used.flush()
     return country

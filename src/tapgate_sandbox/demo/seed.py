@@ -324,10 +324,7 @@ class Seeder:
     async def replace_lost_card(self, resident: Resident) -> str:
         """Block the resident's card as lost, link a new card, and return the lost card's serial."""
         lost = resident.serial
-        vault = self._services.vault
-        await self._run(
-            cards.block, lost, CardBlockReason.LOST, vault=vault, settings=self._settings
-        )
+        await self._run(cards.block, lost, CardBlockReason.LOST, settings=self._settings)
         await self.link_card(resident, self.next_serial())
         return lost
 

@@ -114,6 +114,21 @@ TERMINATE: Final[Transition[AccountStatus]] = Transition(
 )
 
 
+#: Sentences in the notice to the agent, by language and new status.
+STATUS_TEXTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "en": {
+        AccountStatus.BLOCKED: "your agent account was suspended",
+        AccountStatus.ACTIVE: "your agent account was activated",
+        AccountStatus.CLOSED: "your agent account was terminated",
+    },
+    "fr": {
+        AccountStatus.BLOCKED: "votre compte d'agent a été suspendu",
+        AccountStatus.ACTIVE: "votre compte d'agent a été activé",
+        AccountStatus.CLOSED: "votre compte d'agent a été résilié",
+    },
+}
+
+
 def apply_transition(
     agent: Agent, transition: Transition[AccountStatus], reason: str | None
 ) -> Agent:

@@ -12,9 +12,11 @@ from tapgate.business.payments.transactions.money_requests import (
     submit_request,
     to_minor_units,
 )
+from tapgate.core.message_templates import Notice
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
+from tapgate.http.api.notices import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
@@ -77,6 +79,7 @@ async def _describe_funding(request: GuardedRequest, id: str, body: FloatFunding
     step_up=True,
     errors=_AGENT_ERRORS,
     objects=ObjectAccess.ANY,
+    notices=(Notice.MONEY_CORRECTED,),
 )
 async def fund_agent(request: GuardedRequest, id: str, body: FloatFunding) -> Reply[FundingReceipt]:
     """Fund an agent's float.
@@ -110,6 +113,7 @@ async def fund_agent(request: GuardedRequest, id: str, body: FloatFunding) -> Re
     ),
     unguarded=Unguarded.PIN,
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
+    unnoticed=Unnoticed.RECEIPT,
 )
 async def cash_in(request: RequestContext, body: CashIn) -> Reply[CashReceipt]:
     """Cash in to a customer's wallet.
@@ -152,6 +156,7 @@ async def cash_in(request: RequestContext, body: CashIn) -> Reply[CashReceipt]:
     ),
     unguarded=Unguarded.PIN,
     objects=ObjectAccess.PIN,
+    unnoticed=Unnoticed.RECEIPT,
 )
 async def cash_out(request: RequestContext, body: CashOut) -> Reply[CashReceipt]:
     """Cash out from a customer's wallet.
@@ -189,6 +194,7 @@ async def cash_out(request: RequestContext, body: CashOut) -> Reply[CashReceipt]
     errors=(*_AGENT_ERRORS, Code.SELF_TRANSFER, *_PIN_ERRORS, Code.INSUFFICIENT_FLOAT),
     unguarded=Unguarded.PIN,
     objects=ObjectAccess.SUB_AGENTS | ObjectAccess.PIN,
+    unnoticed=Unnoticed.RECEIPT,
 )
 async def transfer_float(
     request: RequestContext, body: FloatTransfer
@@ -221,6 +227,7 @@ async def transfer_float(
     errors=(*_AGENT_ERRORS, Code.INSUFFICIENT_FUNDS),
     unguarded=Unguarded.OWN_MONEY,
     objects=ObjectAccess.ANY,
+    notices=(Notice.MONEY_CORRECTED,),
 )
 async def pay_out_commission(
     request: RequestContext, id: str, body: CommissionPayout

@@ -6,7 +6,14 @@ from tapgate.auth.actors import Actor
 from tapgate.business.agents import model, queries
 from tapgate.business.agents.model import Agent
 from tapgate.business.owners.status_transitions import Transition
+from tapgate.core.message_templates import Notice
 from tapgate.events.audit.trail import AuditTrail
+from tapgate.events.notifications.notices import (
+    NoticeRecipient,
+    get_language,
+    send_notice,
+    send_phone_changed,
+)
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.chart import AccountStatus
@@ -95,4 +102,18 @@ async def _save(
     await queries.save(tx, after)
     old, new = model.to_record(before), model.to_record(after)
     await _trail.record_change(tx, actor, new.id, action, old, new, reason=reason)
+    await _send_notices(tx, before, after)
     return after
+
+
+async def _send_notices(tx: Transaction, before: Agent, after: Agent) -> None:
+    if (after.phone_number, after.status) == (before.phone_number, before.status):
+        return
+    # An agent has no language of its own, but may also be a subscriber.
+    language = await get_language(tx, before.phone_number)
+    recipient = NoticeRecipient(after.phone_number, after.public_name, language)
+    if after.phone_number != before.phone_number:
+        await send_phone_changed(tx, recipient, before.phone_number, can_object=False)
+    if after.status != before.status:
+        text = model.STATUS_TEXTS[language][after.status]
+        await send_notice(tx, recipient, Notice.WALLET_CHANGED, text)

@@ -9,12 +9,14 @@ from tapgate.business.agents.model import ACTIVATE, SUSPEND, TERMINATE, to_balan
 from tapgate.business.agents.pins import pin_operations
 from tapgate.business.owners.status_transitions import Transition, describe_activation
 from tapgate.business.pins import routes as pin_routes
+from tapgate.core.message_templates import Notice
 from tapgate.core.pagination import paginate
 from tapgate.core.records import AgentId
 from tapgate.events.notifications import message_statuses
 from tapgate.events.notifications.codes import ONE_TIME_CODE_TEMPLATE
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
+from tapgate.http.api.notices import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
@@ -75,6 +77,7 @@ async def _describe_registration(
     errors=(Code.MISSING_PARENT, Code.AGENT_NOT_FOUND, Code.DUPLICATE_PHONE),
     guard=Guard(_describe_registration, Operation.AGENT_PHONE),
     step_up=True,
+    unnoticed=Unnoticed.NEW,
 )
 async def register_agent(
     request: GuardedRequest, tx: Transaction, body: AgentRegistration
@@ -144,6 +147,7 @@ async def _describe_update(request: GuardedRequest, id: int, body: AgentUpdate) 
     guard=Guard(_describe_update, Operation.AGENT_PHONE),
     step_up=("phone_number", "commission_tier"),
     errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE),
+    notices=(Notice.PHONE_CHANGED,),
 )
 async def update_agent(
     request: GuardedRequest, tx: Transaction, id: AgentId, body: AgentUpdate
@@ -161,6 +165,7 @@ async def update_agent(
     access=_ADMIN_ACCESS,
     errors=(*_CHANGE_ERRORS, Code.ALREADY_SUSPENDED),
     unguarded=Unguarded.TAKES_RIGHTS,
+    notices=(Notice.WALLET_CHANGED,),
 )
 async def suspend_agent(
     request: RequestContext, tx: Transaction, id: AgentId, body: Reason
@@ -189,6 +194,7 @@ async def _describe_activation(
     errors=(*_CHANGE_ERRORS, Code.NOT_SUSPENDED),
     guard=Guard(_describe_activation, Operation.AGENT_PHONE),
     step_up=True,
+    notices=(Notice.WALLET_CHANGED,),
 )
 async def activate_agent(
     request: GuardedRequest, tx: Transaction, id: AgentId, body: OptionalReason
@@ -198,7 +204,11 @@ async def activate_agent(
 
 
 @endpoints.post(
-    "/{id}/terminate", access=_ADMIN_ACCESS, errors=_CHANGE_ERRORS, unguarded=Unguarded.TAKES_RIGHTS
+    "/{id}/terminate",
+    access=_ADMIN_ACCESS,
+    errors=_CHANGE_ERRORS,
+    unguarded=Unguarded.TAKES_RIGHTS,
+    notices=(Notice.WALLET_CHANGED,),
 )
 async def terminate_agent(
     request: RequestContext, tx: Transaction, id: AgentId, body: Reason
@@ -229,6 +239,7 @@ async def _change_status(
     invalid_is_400=True,
     unguarded=Unguarded.PIN,
     objects=ObjectAccess.PIN,
+    notices=(Notice.PIN_CHANGED,),
 )
 async def change_agent_pin(
     request: RequestContext, tx: Transaction, id: AgentId, body: AgentPinChange
@@ -242,6 +253,7 @@ async def change_agent_pin(
     access=_RESET_ACCESS,
     errors=_CHANGE_ERRORS,
     unguarded=Unguarded.ONE_TIME_CODE,
+    unnoticed=Unnoticed.CODE,
 )
 async def request_agent_pin_reset(
     request: RequestContext, tx: Transaction, id: AgentId
@@ -262,6 +274,7 @@ async def request_agent_pin_reset(
     errors=(*_CHANGE_ERRORS, Code.INVALID_OTP),
     unguarded=Unguarded.ONE_TIME_CODE,
     objects=ObjectAccess.OTP,
+    notices=(Notice.PIN_CHANGED,),
 )
 async def reset_agent_pin(
     request: RequestContext, tx: Transaction, id: AgentId, body: PinReset

@@ -26,6 +26,7 @@ from tapgate.core.records import PartnerId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
+from tapgate.http.api.notices import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
@@ -173,6 +174,7 @@ async def update_partner(
     guard=Guard(_describe_funding, Operation.PARTNER_FUND),
     errors=(Code.PARTNER_NOT_FOUND, Code.PARTNER_SUSPENDED),
     step_up=True,
+    unnoticed=Unnoticed.NO_CHANGE,
 )
 async def fund_partner(
     request: GuardedRequest, id: str, body: PartnerDeposit

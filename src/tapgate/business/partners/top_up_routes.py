@@ -16,6 +16,7 @@ from tapgate.business.payments.transactions.money_requests import (
     submit_request,
     to_minor_units,
 )
+from tapgate.core.message_templates import Notice
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal
 from tapgate.http.api.idempotency import build_idempotency_key
@@ -78,6 +79,7 @@ async def _describe_top_up(request: GuardedRequest, body: FundFromPartner) -> Pr
     requires=(_require_partner,),
     errors=(Code.PARTNER_NOT_FOUND, Code.OTP_REQUIRED, *_DECLINE_CODES),
     objects=ObjectAccess.PARTNER | ObjectAccess.UNRESTRICTED,
+    notices=(Notice.MONEY_CORRECTED,),
 )
 async def fund_from_partner(request: GuardedRequest, body: FundFromPartner) -> Reply[TopUpReceipt]:
     """Fund a subscriber from a partner's account.

@@ -9,6 +9,11 @@ from tapgate.core.vault import Vault
 from tapgate.events.audit.entry import MASK
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.events.notifications import codes
+from tapgate.events.notifications.notices import (
+    NoticeRecipient,
+    mask_card_serial,
+    send_pin_changed,
+)
 from tapgate.ledger.one_time_codes.codes import CodeRequest
 from tapgate.ledger.pins.pin_failures import check_pin
 from tapgate.ledger.pins.pin_storage import set_pin
@@ -40,7 +45,8 @@ class PinOwner(NamedTuple):
     holder_id: int
     phone_number: str
     phone_owner_id: int  # the subscriber or agent; for a child card, the parent
-    language: str = "en"  # of the code's message; agents have none
+    phone_owner_name: str  # masked, for the notice
+    language: str = "en"  # of messages; agents have none
 
     @property
     def trail(self) -> AuditTrail:
@@ -193,3 +199,6 @@ async def _set_pin(
 ) -> None:
     await set_pin(tx, owner.holder_id, pin_verifier.hash(new_pin))
     await owner.trail.record(tx, actor, owner.resource_id, action, changes=_MASKED_CHANGES)
+    recipient = NoticeRecipient(owner.phone_number, owner.phone_owner_name, owner.language)
+    card = mask_card_serial(owner.resource_id) if owner.resource_type == "card" else None
+    await send_pin_changed(tx, recipient, card)

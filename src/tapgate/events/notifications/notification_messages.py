@@ -55,6 +55,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     parameters: list[str]
     language: str = "en"
     expires_at: datetime
+    #: Button that the messenger adds to the message.
+    button: str | None = None
 
     def __repr__(self) -> str:
         """Return a representation without recipient and parameters, which may be secret."""
@@ -91,6 +93,7 @@ class LeasedMessage(msgspec.Struct, frozen=True, kw_only=True):
     language: str
     parameters: bytes
     attempts: int
+    button: str | None = None
 
 
 #: A message, and the problem with which its request failed, or None.
@@ -111,10 +114,16 @@ async def enqueue_message(
     parameters: list[str],
     language: str = "en",
     expires_at: datetime,
+    button: str | None = None,
 ) -> None:
     """Enqueue a message. The message sender sends it after `tx` commits."""
     message = Message(
-        to=to, template=template, parameters=parameters, language=language, expires_at=expires_at
+        to=to,
+        template=template,
+        parameters=parameters,
+        language=language,
+        expires_at=expires_at,
+        button=button,
     )
     await enqueue_messages(tx, vault, [message])
 
@@ -132,16 +141,17 @@ async def enqueue_messages(
     leased = [_build_leased(vault, tx.new_id(), message, attempts) for message in messages]
     await tx.execute(
         """INSERT INTO messages (id, recipient, template, language, parameters, expires_at,
-                                 attempts, next_attempt_at, created_at)
-           SELECT new.*, $7::smallint, $8::timestamptz, $9::timestamptz
+                                 button, attempts, next_attempt_at, created_at)
+           SELECT new.*, $8::smallint, $9::timestamptz, $10::timestamptz
            FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bytea[],
-                       $6::timestamptz[]) AS new""",
+                       $6::timestamptz[], $7::text[]) AS new""",
         [message.id for message in leased],
         [message.to for message in messages],
         [message.template for message in messages],
         [message.language for message in messages],
         [message.parameters for message in leased],
         [message.expires_at for message in messages],
+        [message.button for message in messages],
         attempts,
         now + LEASE_DURATION if is_leased else now,
         now,
@@ -159,6 +169,7 @@ def _build_leased(vault: Vault, message_id: int, message: Message, attempts: int
             msgspec.json.encode(message.parameters), build_seal_context(message_id)
         ),
         attempts=attempts,
+        button=message.button,
     )
 
 
@@ -290,12 +301,14 @@ class MessageSender:
         return None if 200 <= status < 300 else f"status {status}"
 
     def _encode_body(self, message: LeasedMessage) -> bytes:
+        button = {} if message.button is None else {"button": message.button}
         return msgspec.json.encode(
             {
                 "to": message.recipient,
                 "template": message.template,
                 "language": message.language,
                 "parameters": _open_parameters(self._vault, message.id, message.parameters),
+                **button,
             }
         )
 

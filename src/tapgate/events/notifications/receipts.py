@@ -1,9 +1,10 @@
 """Worker that enqueues the messages for each notice from the ledger.
 
-The ledger inserts a notice for each receipt, for each party in a reviewed transaction and for each
-agent whose float is low. The worker deletes the notice in the database transaction that writes the
-message, so each message is enqueued exactly once, even if the process is killed. Any number of
-processes may run the worker, because locked notices are skipped.
+The ledger inserts a notice for each receipt, for each party in a reviewed transaction, for each
+party whose money an admin moved and for each agent whose float is low. The worker deletes the
+notice in the database transaction that writes the message, so each message is enqueued exactly
+once, even if the process is killed. Any number of processes may run the worker, because locked
+notices are skipped.
 """
 
 from collections.abc import Mapping, Set
@@ -14,6 +15,7 @@ import msgspec
 
 from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.core.id_generator import get_time_sql
+from tapgate.core.message_templates import TEMPLATES
 from tapgate.core.public_names import clean_business_name, get_counterparty_name
 from tapgate.core.settings.business import Receipts
 from tapgate.core.vault import Vault
@@ -26,6 +28,7 @@ from tapgate.http.api.services import Services
 from tapgate.ledger import chart
 from tapgate.ledger.effects.pending_notifications import (
     FLOAT_LOW,
+    MONEY_CORRECTED,
     MONEY_RECEIVED,
     PAYMENT_MADE,
     PAYMENT_REJECTED,
@@ -46,7 +49,7 @@ MESSAGE_LIFETIME: Final = timedelta(hours=24)
 REVIEW_MESSAGE_LIFETIME: Final = timedelta(days=7)
 
 _REVIEW_KINDS: Final = frozenset({PAYMENT_RELEASED, PAYMENT_REJECTED})
-_ALWAYS_SENT: Final = _REVIEW_KINDS | {FLOAT_LOW}
+_ALWAYS_SENT: Final = _REVIEW_KINDS | {FLOAT_LOW, MONEY_CORRECTED}
 #: Kinds sent under each value of the setting. A kind is also its template name.
 KINDS_BY_SETTING: Final[Mapping[str, frozenset[str]]] = {
     Receipts.NO_MESSAGES: frozenset(),
@@ -62,6 +65,22 @@ _COUNTERPARTY_TEXTS: Final[Mapping[str, Mapping[bool, str]]] = {
     SubscriberLanguage.FR: {True: "à {}", False: "(expéditeur\u00a0: {})"},
 }
 
+#: What an admin did, by language, whether the recipient is the payer, and account kind.
+_CORRECTION_TEXTS: Final[Mapping[str, Mapping[tuple[bool, str], str]]] = {
+    SubscriberLanguage.EN: {
+        (False, chart.WALLET): "added {} to your wallet",
+        (True, chart.WALLET): "took {} from your wallet",
+        (False, chart.FLOAT): "added {} to your float",
+        (True, chart.FLOAT): "took {} from your float",
+    },
+    SubscriberLanguage.FR: {
+        (False, chart.WALLET): "a ajouté {} à votre portefeuille",
+        (True, chart.WALLET): "a prélevé {} sur votre portefeuille",
+        (False, chart.FLOAT): "a ajouté {} à votre solde d'agent",
+        (True, chart.FLOAT): "a prélevé {} sur votre solde d'agent",
+    },
+}
+
 BACKLOG_SQL: Final = build_backlog_sql(
     "receipts",
     "notices",
@@ -71,12 +90,14 @@ BACKLOG_SQL: Final = build_backlog_sql(
 
 #: The counterparty is named as on statements. The amount received may be less than the transaction
 #: amount, because the receiver may pay a fee. The amount paid is the transaction amount, as in the
-#: response to the payment. `subscriber_id` may be an agent's ID. Agents have no language.
+#: response to the payment. `subscriber_id` may be an agent's ID. An agent has no language of its
+#: own, but may also be a subscriber. An agent that pays itself, as for commission, is the payee.
 #: A low float is also reported to the super-agent, unless it is terminated.
 _SELECT_SQL: Final = f"""
     SELECT taken.kind, taken.transaction_id, t.currency, t.completed_at, side.is_payer,
            coalesce(subscriber.phone_number, agent.phone_number) AS phone_number,
-           coalesce(subscriber.language, 'en') AS language,
+           coalesce(subscriber.language, also_subscriber.language, 'en') AS language,
+           own.public_name AS own_name, own.kind AS own_kind,
            t.context ->> 'merchant_name' AS merchant_name, other.public_name,
            other.kind = '{chart.WALLET}' AS is_person,
            other.id AS other_account, other.owner_id AS other_owner,
@@ -91,12 +112,18 @@ _SELECT_SQL: Final = f"""
     FROM taken
     JOIN transactions t ON t.id = taken.transaction_id
     JOIN accounts payer ON payer.id = t.from_account
+    JOIN accounts payee ON payee.id = t.to_account
     CROSS JOIN LATERAL (
-        SELECT payer.owner_id IS NOT DISTINCT FROM taken.subscriber_id AS is_payer) AS side
+        SELECT payer.owner_id IS NOT DISTINCT FROM taken.subscriber_id
+           AND payer.owner_id IS DISTINCT FROM payee.owner_id AS is_payer) AS side
+    JOIN accounts own
+      ON own.id = CASE WHEN side.is_payer THEN t.from_account ELSE t.to_account END
     JOIN accounts other
       ON other.id = CASE WHEN side.is_payer THEN t.to_account ELSE t.from_account END
     LEFT JOIN subscribers subscriber ON subscriber.id = taken.subscriber_id
     LEFT JOIN agents agent ON agent.id = taken.subscriber_id
+    LEFT JOIN subscribers also_subscriber
+      ON subscriber.id IS NULL AND also_subscriber.phone_number = agent.phone_number
     LEFT JOIN accounts float ON float.id = agent.account_id
     LEFT JOIN agents super_agent
       ON super_agent.id = agent.parent_agent_id
@@ -141,15 +168,7 @@ class ReceiptWorker:
                 tx, None, self._services.clock(), {row["other_account"] for row in rows}
             )
             now = tx.now()
-            messages = [
-                message
-                for row in rows
-                for message in (
-                    _build_float_messages(row, now)
-                    if row["kind"] == FLOAT_LOW
-                    else [_build_payment_message(row, hidden, now)]
-                )
-            ]
+            messages = [message for row in rows for message in _build_messages(row, hidden, now)]
             leased = await enqueue_messages(
                 tx, self._services.vault, messages, is_leased=sender is not None
             )
@@ -171,6 +190,32 @@ async def resend_receipts(
         for row in rows
     ]
     await enqueue_messages(tx, vault, messages)
+
+
+def _build_messages(row: Mapping[str, Any], hidden: Set[int], now: datetime) -> list[Message]:
+    match row["kind"]:
+        case kind if kind == FLOAT_LOW:
+            return _build_float_messages(row, now)
+        case kind if kind == MONEY_CORRECTED:
+            return [_build_correction_message(row, now)]
+    return [_build_payment_message(row, hidden, now)]
+
+
+def _build_correction_message(row: Mapping[str, Any], now: datetime) -> Message:
+    language = row["language"]
+    kind = chart.WALLET if row["own_kind"] == chart.WALLET else chart.FLOAT
+    text = _CORRECTION_TEXTS[language][row["is_payer"], kind]
+    return Message(
+        to=row["phone_number"],
+        template=MONEY_CORRECTED,
+        parameters=[
+            clean_business_name(row["own_name"]),
+            text.format(money.format_money(row["amount"], row["currency"], language)),
+            ids.encode(ids.TRANSACTION, row["transaction_id"]),
+        ],
+        language=language,
+        expires_at=now + TEMPLATES[MONEY_CORRECTED].lifetime,
+    )
 
 
 def _build_float_messages(row: Mapping[str, Any], now: datetime) -> list[Message]:

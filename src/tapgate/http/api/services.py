@@ -138,4 +138,4 @@ class Services:
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """Open a database transaction for operations; see `Database.transaction`."""
-        return open_transaction(self.database, self.clock, self.new_id)
+        return open_transaction(self.database, self.clock, self.new_id, self.vault)

@@ -1,20 +1,24 @@
 """A batch's notifications, enqueued by the statement that writes the batch.
 
-A notification is a receipt, a review outcome or a low float. Only the transaction, the kind
+A notification is a receipt, a review outcome, a low float, or the notice that an admin moved
+someone's money. Only the transaction, the kind
 and the recipient are stored. The text is composed later, when the message is built.
 """
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from tapgate.core.message_templates import Notice
 from tapgate.ledger import chart
 from tapgate.ledger.decisions.state import (
+    Account,
     Decision,
     NewTransaction,
     State,
     TransactionChange,
 )
 from tapgate.ledger.effects.low_float import LowFloat
+from tapgate_client import ids
 from tapgate_client.schemas.transactions import Channel
 
 MONEY_RECEIVED: Final = "money_received"
@@ -22,12 +26,24 @@ PAYMENT_MADE: Final = "payment_made"
 PAYMENT_RELEASED: Final = "payment_released"
 PAYMENT_REJECTED: Final = "payment_rejected"
 FLOAT_LOW: Final = "float_low"
+MONEY_CORRECTED: Final = Notice.MONEY_CORRECTED.value
 
 _PAYEE_RECEIPT_TYPES: Final = chart.RECEIVE_ONLY_TYPES | {
     chart.TRANSFER_P2P,
     chart.TRANSFER,
     chart.REFUND,
 }
+#: Transactions that an admin can request without a PIN of the payer.
+_CORRECTION_TYPES: Final = frozenset(
+    {
+        chart.TRANSFER,
+        chart.AGENT_FUND,
+        chart.COMMISSION_PAYOUT,
+        chart.PROCESSOR_TRANSFER,
+        chart.PARTNER_FUND,
+    }
+)
+
 _PAYER_RECEIPT_TYPES: Final = chart.LIMITED_TYPES
 #: On this channel, the payer already gets the result as a chat reply.
 _CHAT_CHANNEL: Final = Channel.MESSAGING
@@ -76,6 +92,10 @@ def _iter_receipts(
     if row.status != chart.COMPLETED or row.from_account is None or row.to_account is None:
         return
     payer, payee = state.accounts[row.from_account], state.accounts[row.to_account]
+    if MONEY_CORRECTED in enabled_kinds and _is_correction(row):
+        for holder_id in _list_holders([payer, payee]):
+            yield PendingNotification(row.id, MONEY_CORRECTED, holder_id)
+        return
     kinds = list_receipt_kinds(row.type, payer.kind, payee.kind)
     if MONEY_RECEIVED in enabled_kinds and MONEY_RECEIVED in kinds and payee.owner_id is not None:
         yield PendingNotification(row.id, MONEY_RECEIVED, payee.owner_id)
@@ -114,9 +134,20 @@ def _iter_review_notifications(
         return
     row = state.transactions[change.transaction_id]
     accounts = [state.accounts[id_] for id_ in (row.from_account, row.to_account) if id_]
-    holder_ids = [
-        account.owner_id for account in accounts if account.kind in _ACCOUNT_KINDS_WITH_PHONE
-    ]
-    for holder_id in dict.fromkeys(holder_ids):  # both may be accounts of one agent
-        if holder_id is not None:
-            yield PendingNotification(row.id, kind, holder_id)
+    for holder_id in _list_holders(accounts):
+        yield PendingNotification(row.id, kind, holder_id)
+
+
+def _is_correction(row: NewTransaction) -> bool:
+    """Return whether an admin moved the money. The parties get a notice instead of receipts."""
+    context = row.context or {}
+    is_by_admin = str(context.get("requested_by", "")).startswith(ids.ADMIN)
+    return row.type in _CORRECTION_TYPES and (is_by_admin or "approval_id" in context)
+
+
+def _list_holders(accounts: Sequence[Account]) -> list[int]:
+    """Return the holders that have a phone, once each: both may be accounts of one agent."""
+    holder_ids = {
+        account.owner_id: None for account in accounts if account.kind in _ACCOUNT_KINDS_WITH_PHONE
+    }
+    return [holder_id for holder_id in holder_ids if holder_id is not None]

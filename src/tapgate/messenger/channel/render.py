@@ -223,6 +223,11 @@ def _render_template(template: Template) -> Payload:
             content["components"].append(
                 {"type": "button", "sub_type": "url", "index": "0", "parameters": parameters[:1]}
             )
+        if template.button is not None:
+            payload = {"type": "payload", "payload": template.button}
+            content["components"].append(
+                {"type": "button", "sub_type": "quick_reply", "index": "0", "parameters": [payload]}
+            )
     return {"type": "template", "template": content}
 
 

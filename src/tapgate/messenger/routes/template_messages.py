@@ -1,7 +1,7 @@
 """Endpoints for template messages from internal services, and for reading the outbox."""
 
 import re
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, Literal
 
 import msgspec
 
@@ -41,6 +41,10 @@ class TemplateMessage(SecretStruct, frozen=True, kw_only=True):
         str | None, msgspec.Meta(description="Language code, such as `en`, `fr` or `en_US`")
     ] = _DEFAULT_LANGUAGE
     parameters: list[str]
+    button: Annotated[
+        Literal["veto"] | None,
+        msgspec.Meta(description="Button below the message: `veto` objects to a phone change"),
+    ] = None
 
 
 class TemplateMessageResponse(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,7 +142,10 @@ def _validate_body(body: TemplateMessage) -> tuple[str, Template]:
         f"each parameter must have at most {MAX_PARAMETER_LENGTH} characters and no NUL",
     )
     parameters = tuple(body.parameters)
-    return to, Template(name=body.template, language=language, parameters=parameters)
+    template = Template(
+        name=body.template, language=language, parameters=parameters, button=body.button
+    )
+    return to, template
 
 
 def _require(condition: object, message: str) -> None:

@@ -7,24 +7,38 @@ from typing import Any, TypeAlias
 import asyncpg
 
 from tapgate.core.id_generator import IdGenerator
+from tapgate.core.vault import Vault
 from tapgate.runtime.store.database import Database, RaiseAfterCommit
 from tapgate_client.clock import Clock
 
 
 class Transaction:
-    """Open database transaction, with the clock and IDs for the rows that it writes.
+    """Open database transaction, with the clock, IDs and vault for the rows that it writes.
 
-    All other attributes come from the asyncpg connection.
+    All other attributes come from the asyncpg connection. Operations that seal no column may run
+    without a vault.
     """
 
-    def __init__(self, connection: asyncpg.Connection, clock: Clock, new_id: IdGenerator) -> None:
+    def __init__(
+        self,
+        connection: asyncpg.Connection,
+        clock: Clock,
+        new_id: IdGenerator,
+        vault: Vault | None = None,
+    ) -> None:
         self._connection = connection
+        self._vault = vault
         self._after_commit: list[Callable[[], Awaitable[object]]] = []
         self.now = clock
         self.new_id = new_id
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
+
+    @property
+    def vault(self) -> Vault:
+        assert self._vault is not None, "the transaction was opened without a vault"
+        return self._vault
 
     def after_commit(self, callback: Callable[[], Awaitable[object]]) -> None:
         """Register a callback that runs once the changes are committed."""
@@ -37,12 +51,12 @@ class Transaction:
 
 @asynccontextmanager
 async def open_transaction(
-    database: Database, clock: Clock, new_id: IdGenerator
+    database: Database, clock: Clock, new_id: IdGenerator, vault: Vault | None = None
 ) -> AsyncIterator[Transaction]:
     """Open a database transaction for operations; see `Database.transaction`."""
     rejection = None
     async with database.transaction() as connection:
-        tx = Transaction(connection, clock, new_id)
+        tx = Transaction(connection, clock, new_id, vault)
         try:
             yield tx
         except RaiseAfterCommit as request:

@@ -9,6 +9,7 @@ import msgspec
 from tapgate.business.customers.subscribers.model import MAX_CHILD_CARDS, Subscriber
 from tapgate.core.records import build_record, get_given_fields
 from tapgate.core.settings import Settings
+from tapgate.events.notifications.notices import mask_card_serial
 from tapgate_client import clock, money
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.card_proofs import CardAuthenticity
@@ -73,8 +74,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def masked_serial(self) -> str:
-        """Return the serial with only its last four characters visible: `••••0001`."""
-        return f"••••{self.serial[-4:]}"
+        return mask_card_serial(self.serial)
 
     def get_spent_on(self, today: date) -> int:
         return self.day_spent if self.usage_day is not None and self.usage_day >= today else 0
@@ -131,7 +131,20 @@ TRANSITIONS_BY_REASON: Final[Mapping[str, StatusTransitions]] = {
     CardBlockReason.COMPLIANCE: _BLOCK_TRANSITIONS,
 }
 
-#: Texts for the reasons by language, used in the message to the subscriber.
+#: What happened to a card, in the notice to the subscriber.
+CHANGE_TEXTS: Final[Mapping[str, Mapping[str, str]]] = {
+    SubscriberLanguage.EN: {
+        "linked": "was linked to your wallet",
+        "blocked": "was blocked: {}",
+        "unblocked": "was unblocked",
+    },
+    SubscriberLanguage.FR: {
+        "linked": "a été liée à votre portefeuille",
+        "blocked": "a été bloquée : {}",
+        "unblocked": "a été débloquée",
+    },
+}
+#: Texts for the reasons by language, used in the notice to the subscriber.
 BLOCK_REASON_TEXTS: Final[Mapping[str, Mapping[str, str]]] = {
     SubscriberLanguage.EN: {
         CardBlockReason.LOST: "it was reported lost",

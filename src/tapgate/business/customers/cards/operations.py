@@ -1,7 +1,6 @@
 """Operations on cards: link, link to a child, update, block and unblock."""
 
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
 import msgspec
 
@@ -16,11 +15,11 @@ from tapgate.business.customers.subscribers.restriction import (
     require_subscriber_access,
 )
 from tapgate.business.pins.operations import require_correct_pin
+from tapgate.core.message_templates import Notice
 from tapgate.core.records import require_id
 from tapgate.core.settings import Settings
-from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
-from tapgate.events.notifications.notification_messages import enqueue_message
+from tapgate.events.notifications.notices import send_notice
 from tapgate.events.webhooks.webhook_events import publish
 from tapgate.ledger.card_proofs.proof_verifier import (
     OTHER_CARD_MESSAGE,
@@ -34,14 +33,10 @@ from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.cards import CardLink, ChildCardUpdate, NewChildCard
+from tapgate_client.schemas.subscribers import SubscriberLanguage
 from tapgate_client.schemas.webhooks import WEBHOOK_EVENT_TYPES
 
 _trail = AuditTrail("card")
-
-_BLOCKED_TEMPLATE: Final = "card_blocked"
-#: A message that is undelivered after this time expires: the cardholder has probably noticed the
-#: block.
-_NOTIFICATION_LIFETIME: Final = timedelta(hours=24)
 
 
 async def link(
@@ -92,7 +87,7 @@ async def link_to_child(
 
 
 async def block(
-    tx: Transaction, actor: Actor, serial: str, reason: str, *, vault: Vault, settings: Settings
+    tx: Transaction, actor: Actor, serial: str, reason: str, *, settings: Settings
 ) -> Card:
     """Block a card.
 
@@ -102,7 +97,6 @@ async def block(
     before = await queries.lock(tx, serial)
     now = tx.now()
     after = model.block(before, reason, now)
-    await _notify_holder(tx, after, reason, vault)
     return await _save(tx, actor, before, after, now, "blocked", reason=reason, settings=settings)
 
 
@@ -181,23 +175,14 @@ def _raise_after_commit(error: ApiError | None) -> None:
         raise RaiseAfterCommit(error)
 
 
-async def _notify_holder(tx: Transaction, card: Card, reason: str, vault: Vault) -> None:
-    """Notify the subscriber about the block, regardless of who requested it.
-
-    A subscriber who did not request the block must learn about it.
-    """
-    if card.subscriber_id is None:
+async def _send_notice(tx: Transaction, card: Card, action: str, reason: str | None) -> None:
+    """Tell the subscriber about a link, block or unblock, regardless of who requested it."""
+    if card.subscriber_id is None or action not in model.CHANGE_TEXTS[SubscriberLanguage.EN]:
         return
     holder = await subscribers.get(tx, card.subscriber_id)
-    await enqueue_message(
-        tx,
-        vault,
-        to=holder.phone_number,
-        template=_BLOCKED_TEMPLATE,
-        parameters=[card.masked_serial, model.BLOCK_REASON_TEXTS[holder.language][reason]],
-        language=holder.language,
-        expires_at=tx.now() + _NOTIFICATION_LIFETIME,
-    )
+    reason_text = model.BLOCK_REASON_TEXTS[holder.language].get(reason or "", "")
+    text = model.CHANGE_TEXTS[holder.language][action].format(reason_text)
+    await send_notice(tx, holder.notice_recipient, Notice.CARD_CHANGED, card.masked_serial, text)
 
 
 async def _save(
@@ -217,4 +202,5 @@ async def _save(
     await _trail.record_change(tx, actor, after.serial, action, old, new, reason=reason)
     if (event := f"card.{action}") in WEBHOOK_EVENT_TYPES:
         await publish(tx, event, new)
+    await _send_notice(tx, after, action, reason)
     return after

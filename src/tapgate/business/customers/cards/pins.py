@@ -10,7 +10,15 @@ from tapgate.runtime.store.transaction import Transaction
 
 async def _build_owner(tx: Transaction, actor: Actor, card: Card) -> PinOwner:
     parent = await require_editable_child_card(tx, actor, card)
-    return PinOwner("card", card.serial, card.id, parent.phone_number, parent.id, parent.language)
+    return PinOwner(
+        "card",
+        card.serial,
+        card.id,
+        parent.phone_number,
+        parent.id,
+        parent.public_name,
+        parent.language,
+    )
 
 
 async def _get_owner(tx: Transaction, actor: Actor, serial: str) -> PinOwner:

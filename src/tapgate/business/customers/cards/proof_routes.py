@@ -8,6 +8,7 @@ from tapgate.core.pagination import paginate
 from tapgate.core.records import CardKeysetId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
+from tapgate.http.api.notices import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
@@ -54,6 +55,7 @@ async def _describe_keyset_retirement(
     step_up=True,
     guard=Guard(_describe_keyset_creation, Operation.KEYSETS),
     objects=ObjectAccess.NO_OBJECT,
+    unnoticed=Unnoticed.STOCK,
 )
 async def create_keyset(request: GuardedRequest, tx: Transaction, body: NewKeyset) -> KeysetRecord:
     """Create a keyset.
@@ -97,6 +99,7 @@ async def get_keyset(request: RequestContext, id: CardKeysetId) -> KeysetRecord:
     guard=Guard(_describe_keyset_retirement, Operation.KEYSETS),
     errors=(Code.KEYSET_RETIRED,),
     objects=ObjectAccess.ANY,
+    unnoticed=Unnoticed.STOCK,
 )
 async def retire_keyset(
     request: GuardedRequest, tx: Transaction, id: CardKeysetId, body: KeysetRetirement
@@ -126,6 +129,7 @@ async def retire_keyset(
     step_up=True,
     unguarded=Unguarded.NO_MONEY,
     objects=ObjectAccess.UNRESTRICTED,
+    unnoticed=Unnoticed.STOCK,
 )
 async def personalize_card(
     request: RequestContext, tx: Transaction, serial: str, body: NewPersonalization
@@ -172,6 +176,7 @@ async def _decrypt_proof(
     step_up=True,
     unguarded=Unguarded.NO_MONEY,
     objects=ObjectAccess.UNRESTRICTED,
+    unnoticed=Unnoticed.STOCK,
 )
 async def confirm_personalization(
     request: RequestContext,

@@ -8,9 +8,11 @@ from tapgate.business.customers.cards.upload import upload
 from tapgate.business.customers.cards.upload_parser import UPLOAD_MEDIA_TYPES
 from tapgate.business.customers.subscribers.restriction import require_subscriber_access
 from tapgate.business.pins import routes as pin_routes
+from tapgate.core.message_templates import Notice
 from tapgate.core.pagination import paginate
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
+from tapgate.http.api.notices import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import MEBIBYTE, Endpoints
@@ -80,6 +82,7 @@ def _to_record(request: RequestContext, card: Card) -> CardRecord:
     prepare=_verify_proof,
     unguarded=Unguarded.PIN,
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
+    notices=(Notice.CARD_CHANGED,),
 )
 async def link_card(
     request: RequestContext, tx: Transaction, body: CardLink, prepared: ProofResult | None
@@ -109,6 +112,7 @@ async def link_card(
     prepare=_verify_proof,
     unguarded=Unguarded.PIN,
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
+    notices=(Notice.CARD_CHANGED,),
 )
 async def create_child_card(
     request: RequestContext, tx: Transaction, body: NewChildCard, prepared: ProofResult | None
@@ -164,6 +168,7 @@ async def get_card(request: RequestContext, serial: str) -> CardRecord:
     access=Access(scope="cards:write", roles="AS"),
     errors=_CHILD_CARD_ERRORS,
     unguarded=Unguarded.NO_MONEY,
+    unnoticed=Unnoticed.NO_CHANGE,
 )
 async def update_card(
     request: RequestContext, tx: Transaction, serial: str, body: ChildCardUpdate
@@ -186,6 +191,7 @@ async def update_card(
     errors=(Code.CARD_NOT_FOUND, Code.CARD_NOT_LINKED, Code.ALREADY_BLOCKED),
     unguarded=Unguarded.TAKES_RIGHTS,
     objects=ObjectAccess.ANY,  # blocking protects the holder
+    notices=(Notice.CARD_CHANGED,),
 )
 async def block_card(
     request: RequestContext, tx: Transaction, serial: str, body: CardBlock
@@ -202,7 +208,7 @@ async def block_card(
     """
     services = request.services
     card = await operations.block(
-        tx, request.actor, serial, body.reason, vault=services.vault, settings=services.settings
+        tx, request.actor, serial, body.reason, settings=services.settings
     )
     hidden = await find_hidden_accounts(tx, request.caller, tx.now(), [card.account_id])
     return DisclosedCardResponse(
@@ -222,6 +228,7 @@ async def block_card(
         Code.PERMANENT_BLOCK,
     ),
     unguarded=Unguarded.CUSTOMER,
+    notices=(Notice.CARD_CHANGED,),
 )
 async def unblock_card(
     request: RequestContext, tx: Transaction, serial: str, body: OptionalReason
@@ -243,6 +250,7 @@ async def unblock_card(
     invalid_is_400=True,
     unguarded=Unguarded.PIN,
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
+    notices=(Notice.PIN_CHANGED,),
 )
 async def change_card_pin(
     request: RequestContext, tx: Transaction, serial: str, body: PinChange
@@ -260,6 +268,7 @@ async def change_card_pin(
     access=_PIN_ACCESS,
     errors=_CHILD_CARD_ERRORS,
     unguarded=Unguarded.ONE_TIME_CODE,
+    unnoticed=Unnoticed.CODE,
 )
 async def request_card_pin_reset(
     request: RequestContext, tx: Transaction, serial: str
@@ -280,6 +289,7 @@ async def request_card_pin_reset(
     errors=(*_CHILD_CARD_ERRORS, Code.INVALID_OTP),
     unguarded=Unguarded.ONE_TIME_CODE,
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.OTP,
+    notices=(Notice.PIN_CHANGED,),
 )
 async def reset_card_pin(
     request: RequestContext, tx: Transaction, serial: str, body: PinReset
@@ -301,6 +311,7 @@ async def reset_card_pin(
     unguarded=Unguarded.NO_MONEY,
     objects=ObjectAccess.NO_OBJECT,
     effect="sets",
+    unnoticed=Unnoticed.STOCK,
 )
 async def upload_cards(request: RequestContext, body: bytes) -> UploadCardsResponse:
     """Upload new cards as a CSV file.

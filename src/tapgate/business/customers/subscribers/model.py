@@ -10,6 +10,7 @@ import msgspec
 from tapgate.business.owners.status_transitions import Transition
 from tapgate.core.public_names import build_public_name
 from tapgate.core.records import build_record, get_given_fields
+from tapgate.events.notifications.notices import NoticeRecipient
 from tapgate.ledger.decisions.allowance import Allowance
 from tapgate_client import clock, ids, money
 from tapgate_client.errors import ApiError, Code, invalid_field
@@ -79,6 +80,10 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def public_id(self) -> str:
         return ids.encode(ids.SUBSCRIBER, self.id)
+
+    @property
+    def notice_recipient(self) -> NoticeRecipient:
+        return NoticeRecipient(self.phone_number, self.public_name, self.language)
 
 
 def to_disclosed_record(record: SubscriberRecord, *, hidden: bool) -> DisclosedSubscriber:
@@ -239,6 +244,21 @@ def list_events(before: Subscriber, after: Subscriber) -> list[str]:
     if (after.kyc_level, after.kyc_status) != (before.kyc_level, before.kyc_status):
         events.append("subscriber.kyc_changed")
     return events
+
+
+#: Sentences about the wallet in the notice to the subscriber, by language and new status.
+STATUS_TEXTS: Final[Mapping[str, Mapping[str, str]]] = {
+    SubscriberLanguage.EN: {
+        SubscriberStatus.BLOCKED: "your wallet was blocked",
+        SubscriberStatus.ACTIVE: "your wallet was unblocked",
+        SubscriberStatus.CLOSED: "your wallet was closed",
+    },
+    SubscriberLanguage.FR: {
+        SubscriberStatus.BLOCKED: "votre portefeuille a été bloqué",
+        SubscriberStatus.ACTIVE: "votre portefeuille a été débloqué",
+        SubscriberStatus.CLOSED: "votre portefeuille a été fermé",
+    },
+}
 
 
 def require_not_closed(subscriber: Subscriber) -> None:

@@ -7,8 +7,10 @@ from tapgate.business.customers.subscribers import model, queries
 from tapgate.business.customers.subscribers.kyc_documents import queries as documents
 from tapgate.business.customers.subscribers.model import Subscriber
 from tapgate.business.owners.status_transitions import Transition
+from tapgate.core.message_templates import Notice
 from tapgate.core.settings import Settings
 from tapgate.events.audit.trail import AuditTrail
+from tapgate.events.notifications.notices import send_notice, send_phone_changed
 from tapgate.events.webhooks.webhook_events import publish
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
@@ -127,7 +129,7 @@ async def save(
     action: str,
     reason: str | None = None,
 ) -> Subscriber:
-    """Store a change with its audit entry and events, and return the updated subscriber.
+    """Store a change with its audit entry, events and notices; return the updated subscriber.
 
     A change that takes access away ends the subscriber's statement links, which work without
     credentials.
@@ -141,4 +143,14 @@ async def save(
     await _trail.record_change(tx, actor, new.id, action, old, new, reason=reason)
     for event in model.list_events(before, after):
         await publish(tx, event, new)
+    await _send_notices(tx, before, after)
     return after
+
+
+async def _send_notices(tx: Transaction, before: Subscriber, after: Subscriber) -> None:
+    recipient = after.notice_recipient
+    if after.phone_number != before.phone_number:
+        await send_phone_changed(tx, recipient, before.phone_number, can_object=True)
+    if after.status != before.status:
+        text = model.STATUS_TEXTS[after.language][after.status]
+        await send_notice(tx, recipient, Notice.WALLET_CHANGED, text)

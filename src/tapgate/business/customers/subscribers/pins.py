@@ -15,6 +15,7 @@ def build_owner(subscriber: Subscriber) -> PinOwner:
         subscriber.id,
         subscriber.phone_number,
         subscriber.id,
+        subscriber.public_name,
         subscriber.language,
     )
 

@@ -4,9 +4,11 @@ from datetime import datetime, timedelta
 
 from tapgate.auth.actors import Actor
 from tapgate.business.customers.subscribers import queries
+from tapgate.core.message_templates import Notice
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.events.notifications import codes
+from tapgate.events.notifications.notices import send_notice
 from tapgate.ledger.one_time_codes.codes import CodeRequest
 from tapgate.runtime.store.transaction import Transaction
 
@@ -29,7 +31,7 @@ async def request_access(
 async def grant_access(
     tx: Transaction, actor: Actor, subscriber_id: int, code: str, *, vault: Vault
 ) -> datetime:
-    """Redeem the code, grant this admin access, and return the time at which the access expires."""
+    """Redeem the code, grant this admin access, and return the time at which it expires."""
     assert actor.principal is not None, "the actor is an admin"
     subscriber = await queries.get(tx, subscriber_id)
     action = "restricted_access_granted"
@@ -54,6 +56,7 @@ async def grant_access(
         expires_at,
     )
     await _trail.record(tx, actor, subscriber.public_id, action)
+    await send_notice(tx, subscriber.notice_recipient, Notice.RECORD_OPENED)
     return expires_at
 
 

@@ -14,12 +14,14 @@ from tapgate.business.customers.subscribers.model import (
 )
 from tapgate.business.customers.subscribers.pins import pin_operations
 from tapgate.business.pins import routes as pin_routes
+from tapgate.core.message_templates import Notice
 from tapgate.core.pagination import paginate
 from tapgate.core.records import SubscriberId
 from tapgate.events.notifications import message_statuses
 from tapgate.events.notifications.codes import ONE_TIME_CODE_TEMPLATE
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
+from tapgate.http.api.notices import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
@@ -89,6 +91,7 @@ async def _to_disclosed_record(
     errors=(Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
     unguarded=Unguarded.NO_MONEY,
     objects=ObjectAccess.NO_OBJECT,
+    unnoticed=Unnoticed.NEW,
 )
 async def register_subscriber(
     request: RequestContext, tx: Transaction, body: Registration
@@ -200,6 +203,7 @@ async def _describe_update(
     step_up=("phone_number", "kyc_level"),
     field_access=_UPDATE_FIELD_ACCESS,
     errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
+    notices=(Notice.PHONE_CHANGED,),
 )
 async def update_subscriber(
     request: GuardedRequest, tx: Transaction, id: SubscriberId, body: SubscriberUpdate
@@ -227,6 +231,7 @@ async def update_subscriber(
     errors=(Code.ALREADY_BLOCKED, Code.NOT_CLOSABLE),
     unguarded=Unguarded.TAKES_RIGHTS,
     objects=ObjectAccess.ANY,  # blocking protects the subscriber, even a restricted one
+    notices=(Notice.WALLET_CHANGED,),
 )
 async def block_subscriber(
     request: RequestContext, tx: Transaction, id: SubscriberId, body: Reason
@@ -249,6 +254,7 @@ async def block_subscriber(
     access=Access(scope="subscribers:write", roles="AC"),
     errors=(*_CHANGE_ERRORS, Code.NOT_BLOCKED),
     unguarded=Unguarded.CUSTOMER,
+    notices=(Notice.WALLET_CHANGED,),
 )
 async def unblock_subscriber(
     request: RequestContext, tx: Transaction, id: SubscriberId, body: OptionalReason
@@ -264,7 +270,11 @@ async def unblock_subscriber(
 
 
 @endpoints.post(
-    "/{id}/close", access=Access(roles="A"), errors=_CHANGE_ERRORS, unguarded=Unguarded.TAKES_RIGHTS
+    "/{id}/close",
+    access=Access(roles="A"),
+    errors=_CHANGE_ERRORS,
+    unguarded=Unguarded.TAKES_RIGHTS,
+    notices=(Notice.WALLET_CHANGED,),
 )
 async def close_subscriber(
     request: RequestContext, tx: Transaction, id: SubscriberId, body: Reason
@@ -286,6 +296,7 @@ async def close_subscriber(
     errors=_PIN_ERRORS,
     unguarded=Unguarded.PIN,
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
+    unnoticed=Unnoticed.NO_CHANGE,
 )
 async def verify_pin(
     request: RequestContext, tx: Transaction, id: SubscriberId, body: PinVerification
@@ -308,6 +319,7 @@ async def verify_pin(
     invalid_is_400=True,
     unguarded=Unguarded.PIN,
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
+    notices=(Notice.PIN_CHANGED,),
 )
 async def change_pin(
     request: RequestContext, tx: Transaction, id: SubscriberId, body: PinChange
@@ -326,6 +338,7 @@ async def change_pin(
     access=_RESET_ACCESS,
     errors=_CHANGE_ERRORS,
     unguarded=Unguarded.ONE_TIME_CODE,
+    unnoticed=Unnoticed.CODE,
 )
 async def request_pin_reset(
     request: RequestContext, tx: Transaction, id: SubscriberId
@@ -346,6 +359,7 @@ async def request_pin_reset(
     errors=(*_CHANGE_ERRORS, Code.INVALID_OTP),
     unguarded=Unguarded.ONE_TIME_CODE,
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.OTP,
+    notices=(Notice.PIN_CHANGED,),
 )
 async def reset_pin(
     request: RequestContext, tx: Transaction, id: SubscriberId, body: PinReset
@@ -363,6 +377,7 @@ async def reset_pin(
     access=_ANY_ADMIN,
     unguarded=Unguarded.ONE_TIME_CODE,
     objects=ObjectAccess.ANY,  # it requests the access
+    unnoticed=Unnoticed.CODE,
 )
 async def request_restricted_access(
     request: RequestContext, tx: Transaction, id: SubscriberId
@@ -384,6 +399,7 @@ async def request_restricted_access(
     errors=(Code.INVALID_OTP,),
     unguarded=Unguarded.ONE_TIME_CODE,
     objects=ObjectAccess.OTP,
+    notices=(Notice.RECORD_OPENED,),
 )
 async def verify_restricted_access(
     request: RequestContext, tx: Transaction, id: SubscriberId, body: OneTimeCodeVerification

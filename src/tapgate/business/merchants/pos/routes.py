@@ -14,6 +14,7 @@ from tapgate.business.payments.transactions.money_requests import (
 )
 from tapgate.http.api.access import Access
 from tapgate.http.api.idempotency import require_idempotency_key
+from tapgate.http.api.notices import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
@@ -68,6 +69,7 @@ _PIN_ERRORS = (Code.INVALID_PIN, Code.ACCOUNT_LOCKED)
     requires=(require_idempotency_key,),
     errors=(Code.TERMINAL_NOT_FOUND, *_PIN_ERRORS, *_PAYMENT_ERRORS),
     objects=ObjectAccess.PROCESSOR | ObjectAccess.PIN,
+    unnoticed=Unnoticed.RECEIPT,
 )
 async def pay_at_terminal(
     request: RequestContext, body: PosPaymentRequest
@@ -135,6 +137,7 @@ async def look_up_terminal_card(
     requires=(require_idempotency_key,),
     errors=payments.REFUND_ERRORS,
     objects=ObjectAccess.PROCESSOR,
+    unnoticed=Unnoticed.RECEIPT,
 )
 async def refund_terminal_payment(
     request: RequestContext, body: RefundRequest
@@ -244,6 +247,7 @@ for _prefix, _suffix in _PREFIXES:
         requires=(require_idempotency_key,),
         errors=_PAYMENT_ERRORS,
         operation_id=f"pay_in_app{_suffix}",
+        unnoticed=Unnoticed.RECEIPT,
     )
     async def pay_in_app(
         request: RequestContext, body: InAppPaymentRequest
@@ -293,6 +297,7 @@ for _prefix, _suffix in _PREFIXES:
         errors=payments.REFUND_ERRORS,
         operation_id=f"refund_in_app_payment{_suffix}",
         objects=ObjectAccess.PROCESSOR,
+        unnoticed=Unnoticed.RECEIPT,
     )
     async def refund_in_app_payment(
         request: RequestContext, body: RefundRequest

@@ -12,6 +12,7 @@ from tapgate.business.payments.transactions.money_requests import (
     submit_request,
     to_minor_units,
 )
+from tapgate.core.message_templates import Notice
 from tapgate.core.pagination import paginate
 from tapgate.core.records import ProcessorId
 from tapgate.http.api.access import Access
@@ -188,6 +189,7 @@ async def _describe_transfer(request: GuardedRequest, id: str, body: ProcessorTr
     ),
     step_up=True,
     objects=ObjectAccess.UNRESTRICTED,
+    notices=(Notice.MONEY_CORRECTED,),
 )
 async def transfer_from_processor(
     request: GuardedRequest, id: str, body: ProcessorTransfer

@@ -14,10 +14,12 @@ from tapgate.business.payments.transactions.money_requests import (
     to_minor_units,
 )
 from tapgate.business.payments.wallets import balance, quote
+from tapgate.core.message_templates import Notice
 from tapgate.core.public_names import clean_person_name
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
+from tapgate.http.api.notices import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
@@ -75,6 +77,7 @@ _FUNDING_OPERATIONS = {
     ),
     unguarded=Unguarded.PIN,
     objects=ObjectAccess.PIN,
+    unnoticed=Unnoticed.RECEIPT,
 )
 async def transfer_p2p(request: RequestContext, body: P2pTransferRequest) -> Reply[P2pReceipt]:
     """Send money to a cardholder, or to a phone number's owner.
@@ -167,6 +170,7 @@ async def _describe_transfer(request: GuardedRequest, body: TransferRequest) -> 
         *_DECLINE_CODES,
     ),
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN | ObjectAccess.SUBSCRIBER_WALLETS,
+    notices=(Notice.MONEY_CORRECTED,),
 )
 async def transfer_funds(request: GuardedRequest, body: TransferRequest) -> Reply[TransferReceipt]:
     """Move money from one account to another.
@@ -217,6 +221,7 @@ async def transfer_funds(request: GuardedRequest, body: TransferRequest) -> Repl
     unguarded=Unguarded.NO_EFFECT,
     objects=ObjectAccess.UNRESTRICTED,
     effect="reads",
+    unnoticed=Unnoticed.NO_CHANGE,
 )
 async def create_quote(request: RequestContext, body: QuoteRequest) -> Quote:
     """Get a quote for a transaction.

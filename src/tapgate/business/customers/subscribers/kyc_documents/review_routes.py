@@ -7,6 +7,7 @@ from tapgate.core.pagination import paginate
 from tapgate.core.records import SubscriberId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
+from tapgate.http.api.notices import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
@@ -41,6 +42,7 @@ async def list_kyc_reviews(
     errors=_ERRORS,
     unguarded=Unguarded.NO_EFFECT,
     effect="sets",
+    unnoticed=Unnoticed.NO_CHANGE,
 )
 async def assign_kyc_review(
     request: RequestContext, tx: Transaction, id: SubscriberId
@@ -54,6 +56,7 @@ async def assign_kyc_review(
     errors=_ERRORS,
     unguarded=Unguarded.NO_EFFECT,
     effect="sets",
+    unnoticed=Unnoticed.NO_CHANGE,
 )
 async def unassign_kyc_review(
     request: RequestContext, tx: Transaction, id: SubscriberId

@@ -13,6 +13,7 @@ from tapgate.core.pagination import paginate
 from tapgate.core.records import SubscriberId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
+from tapgate.http.api.notices import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, MEBIBYTE, Endpoints, Reply
@@ -48,6 +49,7 @@ _DECISION_MESSAGES = {
     errors=(*_READ_ERRORS, Code.NOT_CLOSABLE),
     report=True,
     unguarded=Unguarded.NO_MONEY,
+    unnoticed=Unnoticed.NO_CHANGE,
 )
 async def add_kyc_document(
     request: RequestContext, id: SubscriberId, body: NewDocument
@@ -148,6 +150,7 @@ async def _describe_decision(
         Code.ALREADY_RESOLVED,
         Code.KYC_REQUIREMENTS_NOT_MET,
     ),
+    unnoticed=Unnoticed.OUTCOME,
 )
 async def decide_kyc(
     request: GuardedRequest, tx: Transaction, id: SubscriberId, body: KycDecisionRequest

@@ -14,6 +14,7 @@ from tapgate.business.payments.wallets.statements.model import (
 from tapgate.core.records import require_id
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
+from tapgate.http.api.notices import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, Endpoints, Reply
@@ -43,6 +44,7 @@ _CONTENT_TYPES = {"csv": csv_file.CONTENT_TYPE, "pdf": "application/pdf"}
     unguarded=Unguarded.NO_EFFECT,
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
     effect="reads",
+    unnoticed=Unnoticed.NO_CHANGE,
 )
 async def create_statement(request: RequestContext, body: StatementRequest) -> StatementRecord:
     """Create an account statement for a subscriber.

@@ -1,0 +1,328 @@
+"""Notices: whoever is affected by a change is told, always and in the same transaction."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+import httpx2
+import pytest
+
+from builders import participants as builders
+from cases import each
+from harness import PIN, Harness, parse_error
+from tapgate.core.message_templates import TEMPLATES, Notice, TemplatePurpose
+from tapgate.core.settings import Settings
+from tapgate.events.notifications import notices
+from tapgate.events.notifications.notification_messages import list_pending
+from tapgate.events.notifications.receipts import ReceiptWorker
+from tapgate.http.api.notices import Unnoticed, requires_notice_declaration
+from tapgate.http.endpoint import Endpoint
+from tapgate.server.gateway import list_endpoints
+from tapgate_client import ids
+
+NEW_PIN = "7294"
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Return settings without receipts: notices do not depend on them."""
+    return settings.replace(receipts="off")
+
+
+@pytest.mark.parametrize("endpoint", list_endpoints(), ids=lambda endpoint: endpoint.name)
+def test_every_endpoint_that_affects_people_declares_its_notice_or_a_reason(
+    endpoint: Endpoint,
+) -> None:
+    declarations = [bool(endpoint.notices), endpoint.unnoticed is not None]
+    expected = int(requires_notice_declaration(endpoint))
+    assert sum(declarations) == expected, "declare `notices` or `unnoticed`"
+    assert set(endpoint.notices) <= set(Notice)
+    assert endpoint.unnoticed is None or endpoint.unnoticed in tuple(Unnoticed)
+
+
+def test_every_notice_has_a_template() -> None:
+    declared = {name for name, item in TEMPLATES.items() if item.purpose is TemplatePurpose.NOTICE}
+    assert declared == set(Notice)
+    assert all(TEMPLATES[notice].can_be_sms for notice in Notice)
+    assert all(TEMPLATES[notice].is_essential for notice in Notice)
+
+
+@each("name", sorted(TEMPLATES))
+def test_template_has_the_same_parameters_in_every_language(name: str) -> None:
+    template = TEMPLATES[name]
+    assert template.texts.keys() == {"en", "fr"}
+    assert {text.count("{}") for text in template.texts.values()} == {template.parameter_count}
+
+
+class Scene(NamedTuple):
+    """People on whom the tested requests act."""
+
+    harness: Harness
+    customer: dict[str, Any]
+    agent: dict[str, Any]
+    serial: str
+
+    async def request(
+        self, method: str, path: str, body: dict[str, Any] | None = None, auth: Any = None
+    ) -> httpx2.Response:
+        auth = auth or await self.harness.create_admin()
+        return await self.harness.client.request(method, f"/api/v1{path}", json=body, auth=auth)
+
+    async def redeem_code(self, request_path: str, path: str, body: dict[str, Any]) -> Any:
+        """Request a code, read it from the outbox and redeem it."""
+        admin = await self.harness.create_admin()
+        assert (await self.request("POST", request_path, auth=admin)).status_code == 200
+        phone = self.agent if "/agents/" in path else self.customer
+        code = await self.harness.get_pending_code(phone["phone_number"])
+        return await self.request("POST", path, {"otp": code, **body}, admin)
+
+
+async def create_scene(harness: Harness) -> Scene:
+    customer = await harness.create_subscriber(language="fr", balance="500")
+    agent = await builders.create_agent(harness)
+    serial = await harness.create_card(customer["id"])
+    return Scene(harness, customer, agent, serial)
+
+
+async def change_phone(scene: Scene) -> httpx2.Response:
+    body = {"phone_number": scene.harness.new_phone_number()}
+    return await scene.request("PUT", f"/subscribers/{scene.customer['id']}", body)
+
+
+async def change_agent_phone(scene: Scene) -> httpx2.Response:
+    body = {"phone_number": scene.harness.new_phone_number()}
+    return await scene.request("PUT", f"/agents/{scene.agent['id']}", body)
+
+
+def post_to_customer(verb: str, body: dict[str, Any] | None = None, before: str = "") -> Any:
+    async def act(scene: Scene) -> httpx2.Response:
+        path = f"/subscribers/{scene.customer['id']}"
+        if before:
+            await scene.request("POST", f"{path}/{before}", {"reason": "check"})
+        return await scene.request("POST", f"{path}/{verb}", body)
+
+    return act
+
+
+def post_to_agent(verb: str, body: dict[str, Any] | None = None, before: str = "") -> Any:
+    async def act(scene: Scene) -> httpx2.Response:
+        path = f"/agents/{scene.agent['id']}"
+        if before:
+            await scene.request("POST", f"{path}/{before}", {"reason": "check"})
+        return await scene.request("POST", f"{path}/{verb}", body)
+
+    return act
+
+
+async def close_wallet(scene: Scene) -> httpx2.Response:
+    await scene.harness.database.execute("UPDATE accounts SET balance = 0 WHERE kind = 'wallet'")
+    return await post_to_customer("close", {"reason": "left"})(scene)  # type: ignore[no-any-return]
+
+
+async def reset_pin(scene: Scene) -> httpx2.Response:
+    path = f"/subscribers/{scene.customer['id']}/reset-pin"
+    return await scene.redeem_code(path, f"{path}/confirm", {"new_pin": NEW_PIN})  # type: ignore[no-any-return]
+
+
+async def reset_agent_pin(scene: Scene) -> httpx2.Response:
+    path = f"/agents/{scene.agent['id']}/reset-pin"
+    return await scene.redeem_code(path, f"{path}/confirm", {"new_pin": NEW_PIN})  # type: ignore[no-any-return]
+
+
+async def open_record(scene: Scene) -> httpx2.Response:
+    path = f"/subscribers/{scene.customer['id']}/restricted-access"
+    return await scene.redeem_code(path, f"{path}/verify", {})  # type: ignore[no-any-return]
+
+
+async def link(scene: Scene) -> httpx2.Response:
+    serial = await builders.create_card(scene.harness)
+    return await builders.link_card(scene.harness, serial, scene.customer["id"])
+
+
+async def link_child(scene: Scene) -> httpx2.Response:
+    serial = await builders.create_card(scene.harness)
+    return await builders.link_child_card(scene.harness, serial, scene.customer["id"])
+
+
+async def link_child_serial(scene: Scene) -> str:
+    serial = await builders.create_card(scene.harness)
+    await builders.link_child_card(scene.harness, serial, scene.customer["id"])
+    return serial
+
+
+async def change_child_pin(scene: Scene) -> httpx2.Response:
+    body = {"old_pin": builders.CHILD_PIN, "new_pin": NEW_PIN}
+    return await scene.request("POST", f"/cards/{await link_child_serial(scene)}/change-pin", body)
+
+
+async def reset_child_pin(scene: Scene) -> httpx2.Response:
+    path = f"/cards/{await link_child_serial(scene)}/reset-pin"
+    return await scene.redeem_code(path, f"{path}/confirm", {"new_pin": NEW_PIN})  # type: ignore[no-any-return]
+
+
+async def block(scene: Scene) -> httpx2.Response:
+    return await builders.block_card(scene.harness, scene.serial, "stolen")
+
+
+async def unblock(scene: Scene) -> httpx2.Response:
+    serial = await scene.harness.create_card(scene.customer["id"], status="BLOCKED")
+    return await builders.unblock_card(scene.harness, serial)
+
+
+async def transfer(scene: Scene) -> httpx2.Response:
+    other = await scene.harness.create_subscriber()
+    account = "SELECT account_id FROM subscribers WHERE id = $1"
+    sender, receiver = [
+        ids.encode(
+            ids.ACCOUNT,
+            await scene.harness.database.fetchval(account, ids.decode(ids.SUBSCRIBER, item["id"])),
+        )
+        for item in (scene.customer, other)
+    ]
+    body = {"from_account_id": sender, "to_account_id": receiver, "amount": "50.00"}
+    return await scene.request("POST", "/wallet/transfer", body)
+
+
+async def pay_out_commission(scene: Scene) -> httpx2.Response:
+    await builders.fund_agent(scene.harness, scene.agent, "1000.00")
+    await builders.cash_in(scene.harness, scene.agent, scene.customer, "200.00")
+    return await builders.pay_out_commission(scene.harness, scene.agent)
+
+
+async def transfer_from_processor(scene: Scene) -> httpx2.Response:
+    processor = (await builders.create_processor(scene.harness))["processor"]["id"]
+    await builders.deposit_to_processor(scene.harness, processor, "100.00")
+    body = {"subscriber_id": scene.customer["id"], "amount": "10.00"}
+    return await scene.request("POST", f"/processors/{processor}/transfer", body)
+
+
+async def fund_from_partner(scene: Scene) -> httpx2.Response:
+    partner = await builders.create_partner(scene.harness)
+    path = f"/admin/partners/{partner['partner']['id']}/fund"
+    await scene.request("POST", path, {"amount": "100.00"})
+    body = {
+        "subscriber_id": scene.customer["id"],
+        "partner_id": partner["partner"]["id"],
+        "partner_reference": "ref-1",
+        "amount": "10.00",
+    }
+    return await scene.request("POST", "/wallet/fund-from-partner", body)
+
+
+PINS = {"old_pin": PIN, "new_pin": NEW_PIN}
+REASON = {"reason": "check"}
+#: One request per endpoint that declares a notice.
+ACTS: dict[str, Callable[[Scene], Awaitable[httpx2.Response]]] = {
+    "PUT /api/v1/subscribers/{id}": change_phone,
+    "POST /api/v1/subscribers/{id}/block": post_to_customer("block", REASON),
+    "POST /api/v1/subscribers/{id}/unblock": post_to_customer("unblock", REASON, before="block"),
+    "POST /api/v1/subscribers/{id}/close": close_wallet,
+    "POST /api/v1/subscribers/{id}/change-pin": post_to_customer("change-pin", PINS),
+    "POST /api/v1/subscribers/{id}/reset-pin/confirm": reset_pin,
+    "POST /api/v1/subscribers/{id}/restricted-access/verify": open_record,
+    "POST /api/v1/cards/link": link,
+    "POST /api/v1/cards/child": link_child,
+    "POST /api/v1/cards/{serial}/block": block,
+    "POST /api/v1/cards/{serial}/unblock": unblock,
+    "POST /api/v1/cards/{serial}/change-pin": change_child_pin,
+    "POST /api/v1/cards/{serial}/reset-pin/confirm": reset_child_pin,
+    "POST /api/v1/wallet/transfer": transfer,
+    "POST /api/v1/processors/{id}/transfer": transfer_from_processor,
+    "POST /api/v1/wallet/fund-from-partner": fund_from_partner,
+    "PUT /api/v1/agents/{id}": change_agent_phone,
+    "POST /api/v1/agents/{id}/suspend": post_to_agent("suspend", REASON),
+    "POST /api/v1/agents/{id}/activate": post_to_agent("activate", REASON, before="suspend"),
+    "POST /api/v1/agents/{id}/terminate": post_to_agent("terminate", REASON),
+    "POST /api/v1/agents/{id}/change-pin": post_to_agent(
+        "change-pin", {"old_pin": builders.AGENT_PIN, "new_pin": NEW_PIN}
+    ),
+    "POST /api/v1/agents/{id}/reset-pin/confirm": reset_agent_pin,
+    "POST /api/v1/agents/{id}/fund": post_to_agent("fund", {"amount": "100.00"}),
+    "POST /api/v1/agents/{id}/payout-commission": pay_out_commission,
+}
+NOTIFYING = [endpoint for endpoint in list_endpoints() if endpoint.notices]
+
+
+@pytest.mark.parametrize("endpoint", NOTIFYING, ids=lambda endpoint: endpoint.name)
+async def test_affected_person_gets_the_declared_notice(
+    harness: Harness, endpoint: Endpoint
+) -> None:
+    scene = await create_scene(harness)
+    response = await ACTS[endpoint.name](scene)
+    assert response.status_code in (200, 201), response.text
+    await ReceiptWorker(harness.services).enqueue_due()
+    is_agent = "/agents/" in endpoint.path
+    person = scene.agent if is_agent else scene.customer
+    pending = await list_pending(harness.database, harness.services.vault, person["phone_number"])
+    sent = [message for message in pending if message.template in endpoint.notices]
+    assert sent, f"no {endpoint.notices}"
+    message = sent[0]
+    assert message.language == ("en" if is_agent else "fr")
+    text = TEMPLATES[message.template].render(message.language, message.parameters)
+    assert "appelez" in text or "call support" in text
+    for secret in (PIN, NEW_PIN, scene.serial, person["phone_number"], "Kamara"):
+        assert secret not in text
+
+
+async def test_old_and_new_number_learn_about_a_phone_change(harness: Harness) -> None:
+    scene = await create_scene(harness)
+    old = scene.customer["phone_number"]
+    new = (await change_phone(scene)).json()["phone_number"]
+    masked = [notices.mask_phone_number(number) for number in (old, new)]
+    ((name, *numbers, action),) = await harness.list_pending_messages(old, "phone_changed")
+    assert (name, numbers) == ("Aminata K.", masked)
+    assert "PAS MOI" in action
+    ((_, *numbers, action),) = await harness.list_pending_messages(new, "phone_changed")
+    assert numbers == masked
+    assert "PAS MOI" not in action
+    buttons = await harness.database.fetch("SELECT recipient, button FROM messages ORDER BY id")
+    assert [(old, "veto"), (new, None)] == [tuple(row) for row in buttons]
+
+
+async def test_both_parties_learn_about_money_that_an_admin_moves(harness: Harness) -> None:
+    scene = await create_scene(harness)
+    body = (await transfer(scene)).json()
+    await ReceiptWorker(harness.services).enqueue_due()
+    sent = await harness.list_pending_messages(scene.customer["phone_number"], "money_corrected")
+    text = "a prélevé 50,00\u00a0SLE sur votre portefeuille"
+    assert sent == [["Aminata K.", text, body["transaction_id"]]]
+    recipients = await harness.database.fetchval(
+        "SELECT count(*) FROM messages WHERE template = 'money_corrected'"
+    )
+    assert recipients == 2
+
+
+async def test_transaction_that_the_customer_authorizes_sends_no_notice(harness: Harness) -> None:
+    scene = await create_scene(harness)
+    other = await harness.create_subscriber()
+    body = {
+        "sender_id": scene.customer["id"],
+        "recipient_phone_number": other["phone_number"],
+        "amount": "10.00",
+        "pin": PIN,
+    }
+    response = await scene.request("POST", "/wallet/transfer-p2p", body, harness.get_service_auth())
+    assert response.status_code == 200, response.text
+    await ReceiptWorker(harness.services).enqueue_due()
+    assert await harness.database.fetchval("SELECT count(*) FROM messages") == 0
+
+
+async def test_agent_who_is_also_a_subscriber_gets_notices_in_the_own_language(
+    harness: Harness,
+) -> None:
+    agent = await builders.create_agent(harness)
+    await harness.create_subscriber(phone_number=agent["phone_number"], language="fr")
+    await builders.change_status(harness, agent, "suspend")
+    ((_, text),) = await harness.list_pending_messages(agent["phone_number"], "wallet_changed")
+    assert text == "votre compte d'agent a été suspendu"
+
+
+async def test_rejected_or_unchanged_request_sends_no_notice(harness: Harness) -> None:
+    scene = await create_scene(harness)
+    path = f"/subscribers/{scene.customer['id']}"
+    response = await scene.request("PUT", path, {"phone_number": scene.customer["phone_number"]})
+    assert response.status_code == 200
+    assert parse_error(await scene.request("POST", f"{path}/unblock")) == (409, "NOT_BLOCKED")
+    wrong = {"old_pin": "9999", "new_pin": NEW_PIN}
+    response = await scene.request("POST", f"{path}/change-pin", wrong)
+    assert parse_error(response) == (400, "INVALID_PIN")
+    assert await harness.database.fetchval("SELECT count(*) FROM messages") == 0
