@@ -52,7 +52,11 @@ _SUBJECT_ACCOUNTS: Final = """
     SELECT 'support', request.id, NULL, subject.account_id
     FROM support_requests request
     JOIN subscribers subject ON subject.phone_number = request.phone_number
-    WHERE request.id = ANY ({support}::bigint[])"""
+    WHERE request.id = ANY ({support}::bigint[])
+    UNION ALL
+    SELECT 'dispute', dispute.id, NULL, subject.account_id
+    FROM disputes dispute JOIN subscribers subject ON subject.id = dispute.subscriber_id
+    WHERE dispute.id = ANY ({dispute}::bigint[])"""
 
 _ID_PREFIXES: Final = {
     "subscriber": ids.SUBSCRIBER,
@@ -60,13 +64,15 @@ _ID_PREFIXES: Final = {
     "transaction": ids.TRANSACTION,
     "alert": ids.ALERT,
     "support": ids.SUPPORT_REQUEST,
+    "dispute": ids.DISPUTE,
 }
 
 
 class Subject(NamedTuple):
     """Resource that an event, an audit entry or an approval is about.
 
-    Only subscribers, cards, accounts, transactions, alerts, and support requests can be hidden.
+    Only subscribers, cards, accounts, transactions, alerts, support requests, and disputes can be
+    hidden.
     `public_id` is the serial if the subject is a card.
     """
 

@@ -38,6 +38,7 @@ ApiKeyId = Annotated[int, ids.KEY]
 ApprovalId = Annotated[int, ids.APPROVAL]
 CardKeysetId = Annotated[int, ids.CARD_KEYSET]
 DeliveryId = Annotated[int, ids.DELIVERY]
+DisputeId = Annotated[int, ids.DISPUTE]
 PartnerId = Annotated[int, ids.PARTNER]
 PasskeyId = Annotated[int, ids.PASSKEY]
 ProcessorId = Annotated[int, ids.PROCESSOR]
@@ -54,6 +55,7 @@ NOT_FOUND_CODES: Final = {
     ids.ALERT: Code.ALERT_NOT_FOUND,
     ids.APPROVAL: Code.APPROVAL_NOT_FOUND,
     ids.CARD_KEYSET: Code.KEYSET_NOT_FOUND,
+    ids.DISPUTE: Code.DISPUTE_NOT_FOUND,
     ids.PARTNER: Code.PARTNER_NOT_FOUND,
     ids.PROCESSOR: Code.PROCESSOR_NOT_FOUND,
     ids.REQUEST_LOG: Code.REQUEST_NOT_FOUND,

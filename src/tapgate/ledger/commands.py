@@ -94,6 +94,14 @@ class TransactionResult(msgspec.Struct, frozen=True, array_like=True, kw_only=Tr
     fee_refunded: int | None = None
 
 
+class DisputeRefund(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Dispute that a refund ends: by the merchant's response, or by a decision with its reason."""
+
+    id: int
+    response: str | None = None
+    decision_reason: str | None = None
+
+
 class AuditFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Who asked for a command and why, as recorded in the audit entries that commit with it."""
 
@@ -149,6 +157,7 @@ class Command(
     audit: AuditFacts | None = None  # set if rows outside the ledger commit with the command
     approval_id: int | None = None  # approval whose execution ends with the command
     traceparent: str | None = None  # the request's span, if traces are exported
+    dispute: DisputeRefund | None = None  # ended by this refund
 
 
 class ReviewDecision(
@@ -198,6 +207,17 @@ def build_outcome(result: TransactionResult, *, replayed: bool) -> Outcome:
     if result.code is None:
         return Outcome(result, replayed=replayed)
     return Outcome(result, Code(result.code), result.details, replayed)
+
+
+class RejectedBeforeCommitError(Exception):
+    """Raised by the before-commit hook if the command's precondition no longer holds.
+
+    The command is rejected with the code, and nothing is stored.
+    """
+
+    def __init__(self, code: Code) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 _encoder = msgspec.msgpack.Encoder()

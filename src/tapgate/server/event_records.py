@@ -16,6 +16,7 @@ from tapgate_client.schemas.approvals import ApprovalRecord
 from tapgate_client.schemas.cards import CardRecord
 from tapgate_client.schemas.compliance import AlertRecord
 from tapgate_client.schemas.day_close import ClosedDay
+from tapgate_client.schemas.disputes import DisputeRecord
 from tapgate_client.schemas.processors import ProcessorRecord
 from tapgate_client.schemas.subscribers import SubscriberRecord
 from tapgate_client.schemas.support import SupportRequestEvent
@@ -44,6 +45,7 @@ EVENT_RECORD_TYPES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "alert": AlertRecord,
     "support": SupportRequestEvent,
     "agent": AgentRecord,
+    "dispute": DisputeRecord,
     "approval": ApprovalRecord,
     "day": ClosedDay,
     "processor": ProcessorRecord,

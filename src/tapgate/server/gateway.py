@@ -27,6 +27,7 @@ from tapgate.business.customers.subscribers import chat_turns
 from tapgate.business.customers.subscribers import routes as subscribers
 from tapgate.business.customers.subscribers.kyc_documents import review_routes as kyc_reviews
 from tapgate.business.customers.subscribers.kyc_documents import routes as kyc_documents
+from tapgate.business.disputes import routes as disputes
 from tapgate.business.finance.day_close import routes as day_close
 from tapgate.business.finance.day_close.worker import DayCloseWorker
 from tapgate.business.finance.general_ledger import routes as general_ledger
@@ -111,6 +112,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     transactions.endpoints,
     staff_refunds.endpoints,
     money_views.transaction_endpoints,
+    disputes.endpoints,
     fees.fee_endpoints,
     fees.commission_endpoints,
     compliance_check.endpoints,

@@ -11,6 +11,7 @@ from tapgate.auth.authenticator import Authenticator
 from tapgate.business.approvals import operations as approvals
 from tapgate.business.approvals.guarded_calls import run_guarded
 from tapgate.business.compliance.alerts.operations import close_alert
+from tapgate.business.disputes.operations import finish_refund as finish_dispute
 from tapgate.business.merchants.pos.payments import record_refund
 from tapgate.business.reporting.metric_sources import open_metrics
 from tapgate.business.staff.request_logs.recorder import RequestLog
@@ -259,7 +260,7 @@ def _build_ledger(
         clock=base.clock,
         new_id=base.new_id,
         is_correct_pin=pins.matches,
-        before_commit=partial(_write_related_rows, settings.currency),
+        before_commit=partial(_write_related_rows, settings.currency, base.vault),
         before_submit=(
             health.require_sync_replication if settings.require_sync_replication else None
         ),
@@ -271,7 +272,7 @@ def _build_ledger(
 
 
 async def _write_related_rows(
-    currency: str, tx: Transaction, command: LedgerCommand, result: TransactionResult
+    currency: str, vault: Vault, tx: Transaction, command: LedgerCommand, result: TransactionResult
 ) -> bytes | None:
     """Write the rows outside the ledger that commit with a command; return the resolved alert."""
     assert command.audit is not None
@@ -283,6 +284,8 @@ async def _write_related_rows(
         approval_result["transaction_id"] = ids.encode(ids.TRANSACTION, result.transaction_id)
         if command.type == REFUND:
             await record_refund(tx, command.audit, result, currency=currency)
+        if command.dispute is not None:
+            await finish_dispute(tx, command.audit, command.dispute, vault=vault)
     if command.approval_id is not None:
         await approvals.end_execution(
             tx,

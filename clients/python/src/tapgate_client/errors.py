@@ -51,6 +51,7 @@ class Code(StrEnum):
     RULE_NOT_FOUND = "RULE_NOT_FOUND"
     REQUEST_NOT_FOUND = "REQUEST_NOT_FOUND"
     APPROVAL_NOT_FOUND = "APPROVAL_NOT_FOUND"
+    DISPUTE_NOT_FOUND = "DISPUTE_NOT_FOUND"
     DAY_NOT_FOUND = "DAY_NOT_FOUND"
     NOT_FOUND = "NOT_FOUND"
     METHOD_NOT_ALLOWED = "METHOD_NOT_ALLOWED"
@@ -70,6 +71,9 @@ class Code(StrEnum):
     NOT_REFUNDABLE = "NOT_REFUNDABLE"
     ALREADY_RESOLVED = "ALREADY_RESOLVED"
     APPROVAL_NOT_PENDING = "APPROVAL_NOT_PENDING"
+    ALREADY_DISPUTED = "ALREADY_DISPUTED"
+    NOT_DISPUTABLE = "NOT_DISPUTABLE"
+    DISPUTE_NOT_OPEN = "DISPUTE_NOT_OPEN"
     ALREADY_SUSPENDED = "ALREADY_SUSPENDED"
     NOT_SUSPENDED = "NOT_SUSPENDED"
     DAY_NOT_CLOSED = "DAY_NOT_CLOSED"
@@ -129,6 +133,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.REQUEST_NOT_FOUND: (404, "Request not found"),
     Code.APPROVAL_NOT_FOUND: (404, "Approval not found"),
     Code.DAY_NOT_FOUND: (404, "Day not found"),
+    Code.DISPUTE_NOT_FOUND: (404, "Dispute not found"),
     Code.NOT_FOUND: (404, "Not found"),
     Code.METHOD_NOT_ALLOWED: (405, "Method not allowed"),
     Code.DUPLICATE_PHONE: (409, "Phone number is already registered"),
@@ -147,6 +152,9 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.NOT_REFUNDABLE: (409, "Cannot be refunded"),
     Code.ALREADY_RESOLVED: (409, "Already resolved"),
     Code.APPROVAL_NOT_PENDING: (409, "Approval is not pending"),
+    Code.ALREADY_DISPUTED: (409, "Payment was already disputed"),
+    Code.NOT_DISPUTABLE: (409, "Payment cannot be disputed"),
+    Code.DISPUTE_NOT_OPEN: (409, "Dispute is not open"),
     Code.ALREADY_SUSPENDED: (409, "Already suspended"),
     Code.NOT_SUSPENDED: (409, "Not suspended"),
     Code.DAY_NOT_CLOSED: (409, "Day is not closed"),

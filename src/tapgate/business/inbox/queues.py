@@ -140,6 +140,21 @@ QUEUES: Final = (
         assignee="assignment.assignee",
     ),
     WorkQueue(
+        name=WorkQueueName.DISPUTES,
+        endpoint="GET /api/v1/disputes",
+        id_prefix=ids.DISPUTE,
+        source="""disputes d JOIN accounts merchant
+            ON merchant.owner_id = d.processor_id AND merchant.kind = 'settlement'""",
+        condition="d.status IN ('open', 'answered')",
+        order="d.id",  # overdue ones first: all have the same time to answer
+        id="d.id",
+        since="d.created_at",
+        urgency="(d.status = 'open' AND d.due_at <= caller.now)::int",
+        subject="merchant.public_name",
+        detail="d.reason",
+        amount="d.amount",
+    ),
+    WorkQueue(
         name=WorkQueueName.LOW_FLOAT,
         endpoint="GET /api/v1/agents",
         id_prefix=ids.AGENT,

@@ -7,6 +7,7 @@ from tapgate.business.agents import routes as agents
 from tapgate.business.approvals import routes as approvals
 from tapgate.business.compliance.alerts import routes as alerts
 from tapgate.business.customers.subscribers.kyc_documents import review_routes as kyc_reviews
+from tapgate.business.disputes import routes as disputes
 from tapgate.business.inbox.queries import Caller, Item
 from tapgate.business.inbox.queues import QUEUES, WorkQueue
 from tapgate.business.inbox.waiting import load_items
@@ -37,6 +38,7 @@ _ACCESS: Final = map_access(
     alerts.endpoints,
     approvals.endpoints,
     webhooks.endpoints,
+    disputes.endpoints,
     agents.endpoints,
 )
 _PREFIXES: Final = {queue.name: queue.id_prefix for queue in QUEUES}
@@ -50,9 +52,9 @@ async def get_work_queues(request: RequestContext, query: WorkQueuesQuery) -> Wo
     Each queue is counted up to 100. The counts may be a few seconds old; with `fresh=true` they are
     current, except the count of `low_float`. `approvals` are requests that the caller may approve.
     `alerts` are open alerts without a held payment, and `held_payments` those with one.
-    `failing_webhooks` are endpoints that are disabled or whose last attempt failed. `low_float` are
-    active agents whose float is below `TAPGATE_FLOAT_LOW`. Restricted subscribers are not counted
-    in `kyc_reviews`.
+    `failing_webhooks` are endpoints that are disabled or whose last attempt failed. `disputes` are
+    undecided. `low_float` are active agents whose float is below `TAPGATE_FLOAT_LOW`. Restricted
+    subscribers are not counted in `kyc_reviews`.
     """
     visible = _list_visible_queues(request)
     items = await _load_items(request, visible, fresh=query.fresh)
@@ -76,9 +78,10 @@ async def list_work_items(request: RequestContext, query: WorkItemsQuery) -> Wor
 
     Contains the queues of `GET /api/v1/work-queues`, without items that are assigned to another
     admin. `subject` is the person or thing that an item is about, null for a restricted subscriber;
-    `detail` is an alert's type or an approval's summary. `id` is the ID of the approval, alert,
-    support request, subscriber, agent or webhook endpoint. `low_float` has no `since`. `has_more`
-    says that more than `limit` items wait; each queue counts up to 100.
+    `detail` is an alert's type, an approval's summary or a dispute's reason. A dispute that the
+    merchant, its `subject`, has not answered in time is `high`. `id` is the ID of the approval,
+    alert, support request, dispute, subscriber, agent or webhook endpoint. `low_float` has no
+    `since`. `has_more` says that more than `limit` items wait; each queue counts up to 100.
     """
     items = await _load_items(request, _list_visible_queues(request), fresh=query.fresh)
     own = [item for item in items if item.assignee in (None, request.principal.admin_id)]

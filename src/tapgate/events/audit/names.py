@@ -32,6 +32,7 @@ _SUBJECT_KINDS: Final[Mapping[str, str]] = {
     ids.SUBSCRIBER: "subscriber",
     ids.ACCOUNT: "account",
     ids.SUPPORT_REQUEST: "support",
+    ids.DISPUTE: "dispute",
 }
 
 

@@ -218,6 +218,11 @@ def _redact_support_request(record: dict[str, Any]) -> dict[str, Any]:
     return record | {"phone_number": None, "masked": True}
 
 
+def _redact_dispute(record: dict[str, Any]) -> dict[str, Any]:
+    hidden = dict.fromkeys(("description", "merchant_response"))
+    return record | hidden | {"masked": True}
+
+
 #: Redaction functions by resource type. They keep the fields that API responses also disclose.
 REDACTORS: Final[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
     "subscriber": _redact_subscriber,
@@ -225,4 +230,5 @@ REDACTORS: Final[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
     "transaction": _redact_transaction,
     "alert": _redact_alert,
     "support": _redact_support_request,
+    "dispute": _redact_dispute,
 }

@@ -20,7 +20,13 @@ import structlog
 from tapgate.core import telemetry
 from tapgate.core.id_generator import IdGenerator
 from tapgate.ledger import chart
-from tapgate.ledger.commands import Command, LedgerCommand, Outcome, TransactionResult
+from tapgate.ledger.commands import (
+    Command,
+    LedgerCommand,
+    Outcome,
+    RejectedBeforeCommitError,
+    TransactionResult,
+)
 from tapgate.ledger.decisions.allowance import Allowance, build_allowance
 from tapgate.ledger.decisions.apply import apply_decision
 from tapgate.ledger.decisions.assess import Assessment, assess
@@ -283,6 +289,10 @@ class Ledger:
         except Exception as error:
             if len(batch) > 1:
                 await self._process_individually(batch)
+                return None
+            if isinstance(error, RejectedBeforeCommitError):
+                if not batch[0].future.done():
+                    batch[0].future.set_result(Outcome(None, error.code))
                 return None
             log.error("ledger.command_failed", error=type(error).__name__, exc_info=True)
             self._fail_all(batch, ApiError(Code.INTERNAL_ERROR))

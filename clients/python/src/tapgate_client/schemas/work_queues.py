@@ -21,6 +21,7 @@ class WorkQueueName(StrEnum):
     ALERTS = "alerts"
     HELD_PAYMENTS = "held_payments"
     FAILING_WEBHOOKS = "failing_webhooks"
+    DISPUTES = "disputes"
     LOW_FLOAT = "low_float"
 
 

@@ -1,0 +1,1 @@
+"""Disputes: cardholders contest card payments, merchants answer, compliance decides."""
