@@ -464,6 +464,7 @@ async def call_merchant_operations(
     )
     returned = await admin.transactions.refund(paid.transaction_id, reason="broken", amount="5")
     assert returned.refundable_amount == "10.00 SLE"
+    await call_dispute_operations(admin, terminal)
     await call_card_proof_operations(admin, terminal)
     found = [
         transaction.id
@@ -639,6 +640,29 @@ async def call_support_operations(client_factory: ClientFactory, admin: AsyncTap
     )
     assert [item.id async for item in listed] == [request.id]
     assert (await admin.support.close_request(request.id)).status == "closed"
+
+
+async def call_dispute_operations(admin: AsyncTapgateClient, terminal: AsyncTapgateClient) -> None:
+    disputes = []
+    for number in range(3):
+        paid = await terminal.pos.pay(card_serial="TAP-A", amount="1", pin=PIN)
+        create = admin.disputes.create
+        disputes.append(
+            await create(
+                transaction_id=paid.transaction_id, reason="other", request_id=f"dispute-{number}"
+            )
+        )
+    first, second, third = disputes
+    assert (await terminal.disputes.respond(first.id, text="Sent")).status == "answered"
+    assert (
+        await admin.disputes.decide(first.id, decision="reject", reason="Sent")
+    ).overdue is False
+    accepted = await terminal.disputes.respond(second.id, text="Sorry", accept=True)
+    assert accepted.status == "refunded"
+    assert (await admin.disputes.withdraw(third.id)).status == "withdrawn"
+    assert (await terminal.disputes.get(second.id)).merchant_response == "Sorry"
+    listed = [item.id async for item in admin.disputes.list(status="refunded")]
+    assert listed == [second.id]
 
 
 async def call_webhook_endpoint_operations(admin: AsyncTapgateClient) -> None:

@@ -160,6 +160,17 @@ class FuzzFixtures:
         )
         return str(require_success(response)["id"])
 
+    async def create_dispute(self, customer: Customer) -> str:
+        merchant = (await self.create_processor()).merchant
+        paid = require_success(await merchant.server.pay("1", customer.card, PIN))
+        response = await self.admin.post(
+            "disputes",
+            transaction_id=paid["transaction_id"],
+            reason="other",
+            request_id=f"fuzz-dispute-{self.next_number()}",
+        )
+        return str(require_success(response)["id"])
+
     async def wait_for_code(self, phone: str) -> str:
         """Poll the outbox for a one-time code, which is sent in the background."""
         async with asyncio.timeout(60):

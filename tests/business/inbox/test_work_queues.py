@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from builders.alerts import create_alert
+from builders.disputes import create_driver
 from builders.kyc_documents import upload_document
 from builders.participants import create_agent
 from builders.payments import ALERTS_URL, create_held_transfer, resolve_alert
@@ -51,6 +52,7 @@ async def test_every_queue_counts_what_waits(harness: Harness) -> None:
     await open_support_request(harness)
     await create_alert(harness)
     held, *_ = await create_held_transfer(harness)
+    await (await create_driver(harness)).create_dispute()
     await create_agent(harness, balance="999.99")
     await create_agent(harness, balance="1000.00")
     await harness.database.execute(
@@ -66,6 +68,7 @@ async def test_every_queue_counts_what_waits(harness: Harness) -> None:
         "alerts": 1,
         "held_payments": 1,
         "failing_webhooks": 1,
+        "disputes": 1,
         "low_float": 1,
     }
     await resolve_alert(harness, held["id"], transaction_decision="release")
@@ -75,9 +78,9 @@ async def test_every_queue_counts_what_waits(harness: Harness) -> None:
 @each(
     "role, queues",
     [
-        ("C", {"approvals", "kyc_reviews", "alerts", "held_payments", "low_float"}),
-        ("S", {"approvals", "support_requests", "low_float"}),
-        ("F", {"approvals", "low_float"}),
+        ("C", {"approvals", "kyc_reviews", "alerts", "held_payments", "disputes", "low_float"}),
+        ("S", {"approvals", "support_requests", "disputes", "low_float"}),
+        ("F", {"approvals", "disputes", "low_float"}),
     ],
 )
 async def test_role_sees_only_queues_that_it_may_list(

@@ -40,6 +40,14 @@ async def prepare_support_request(subjects: RequestSubjects, _: Caller) -> Prere
     return Prerequisites({"id": await subjects.fixtures.create_support_request()})
 
 
+@register_recipe(
+    f"GET {V1}/disputes/{{id}}",
+    *(f"POST {V1}/disputes/{{id}}/{verb}" for verb in ("respond", "decide", "withdraw")),
+)
+async def prepare_dispute(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites({"id": await subjects.fixtures.create_dispute(subjects.subscriber)})
+
+
 @register_recipe(f"PUT {V1}/compliance/rules/{{id}}")
 async def prepare_rule_update(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     rule = subjects.rng.choice(subjects.fixtures.rules)

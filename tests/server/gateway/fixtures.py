@@ -241,7 +241,7 @@ class SubscriberFixture:
         self.pin = pin
         self.card = self.blocked_card = self.child_card = ""
         self.transaction_id = self.document_id = ""
-        self.support_request = ""
+        self.support_request = self.dispute = ""
         self.payment_request_id = new_request_id()
 
 
@@ -325,6 +325,16 @@ class OwnershipFixtures:
             f"{V1}/support/requests", json=message, auth=harness.get_service_auth()
         )
         subscriber.support_request = asked.json()["id"]
+        disputed = await self.client.post(
+            f"{V1}/disputes",
+            json={
+                "transaction_id": subscriber.transaction_id,
+                "reason": "other",
+                "request_id": new_request_id(),
+            },
+            auth=harness.get_service_auth(),
+        )
+        subscriber.dispute = disputed.json()["id"]
         body = {"document_type": "selfie", "image": IMAGE_DATA_URI}
         url = f"{V1}/subscribers/{subscriber.id}"
         uploaded = await self.client.post(

@@ -81,6 +81,10 @@ _CHANGES: dict[str, BuildChanges] = {
     f"POST {V1}/cards/{{serial}}/reset-pin/confirm": lambda t, p: {"serial": p.child_card},
     f"GET {V1}/transactions/totals": lambda t, p: {"user_id": p.id},
     f"POST {V1}/pos/payment": lambda t, p: {"card_serial": p.card, "request_id": new_request_id()},
+    f"POST {V1}/disputes": lambda t, p: {
+        "transaction_id": p.transaction_id,
+        "request_id": new_request_id(),
+    },
     f"POST {V1}/pos/verify-card": lambda t, p: {"card_serial": p.card},
     f"POST {V1}/wallet/fund-from-partner": lambda t, p: {
         "card_serial": p.card,
@@ -130,6 +134,8 @@ def _build_values(
         "agents": t.agents[0]["id"],
         "requests": p.support_request,
         "transactions": p.transaction_id,
+        "transaction_id": p.transaction_id,
+        "disputes": p.dispute,
     }
 
 
@@ -272,7 +278,23 @@ def _build_outcome_pair(
     )
 
 
+def _build_dispute_pair(part: str = "", body: dict[str, Any] | None = None) -> BuildRequestPair:
+    method = "GET" if body is None else "POST"
+    return _build_pair(
+        lambda t, it: OwnershipRequest(method, f"{V1}/disputes/{it}{part}", body),
+        lambda t: t.subscriber.dispute,
+        ids.DISPUTE,
+    )
+
+
 PROCESSOR_REQUESTS: dict[str, BuildRequestPair] = {
+    f"GET {V1}/disputes": _build_pair(
+        lambda t, it: OwnershipRequest("GET", f"{V1}/disputes?processor_id={it}"),
+        lambda t: t.processor_id,
+        ids.PROCESSOR,
+    ),
+    f"GET {V1}/disputes/{{id}}": _build_dispute_pair(),
+    f"POST {V1}/disputes/{{id}}/respond": _build_dispute_pair("/respond", {"text": "Sent"}),
     f"GET {V1}/pos/payments/{{request_id}}": _build_outcome_pair,
     f"POST {V1}/pos/refund": _build_refund_pair(f"{V1}/pos/refund"),
     f"POST {V1}/payment/refund": _build_refund_pair(f"{V1}/payment/refund"),

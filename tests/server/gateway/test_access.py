@@ -133,6 +133,11 @@ GET /transactions/{id}/proof -> payments:read · all · svc
 POST /support/requests -> svc
 GET /support/requests, /support/requests/{id} -> A S
 POST /support/requests/{id}/reply, /support/requests/{id}/close -> A S
+POST /disputes -> A S · svc
+GET /disputes, /disputes/{id} -> S C F A · svc · pos
+POST /disputes/{id}/respond -> S A · pos
+POST /disputes/{id}/decide -> C A
+POST /disputes/{id}/withdraw -> A S · svc
 GET /search -> all
 POST /webhooks/partners/{partner_id} -> public
 """
