@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from builders.disputes import DisputeDriver, create_driver
 from harness import Harness
-from tapgate.ledger.verify import verify
+from tapgate.ledger.verification.verify import verify
 
 _FINAL_ACTS = {
     "accept": ("respond", {"text": "Sorry", "accept": True}),

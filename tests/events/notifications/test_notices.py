@@ -7,14 +7,15 @@ import httpx2
 import pytest
 
 from builders import participants as builders
+from builders.payments import PosDriver
 from cases import each
 from harness import PIN, Harness, parse_error
 from tapgate.core.message_templates import TEMPLATES, Notice, TemplatePurpose
+from tapgate.core.phone_numbers import mask_phone_number
 from tapgate.core.settings import Settings
-from tapgate.events.notifications import notices
 from tapgate.events.notifications.notification_messages import list_pending
 from tapgate.events.notifications.receipts import ReceiptWorker
-from tapgate.http.api.notices import Unnoticed, requires_notice_declaration
+from tapgate.http.api.notice_declarations import Unnoticed, requires_notice_declaration
 from tapgate.http.endpoint import Endpoint
 from tapgate.server.gateway import list_endpoints
 from tapgate_client import ids
@@ -53,7 +54,7 @@ def test_template_has_the_same_parameters_in_every_language(name: str) -> None:
     assert {text.count("{}") for text in template.texts.values()} == {template.parameter_count}
 
 
-class Scene(NamedTuple):
+class NoticeCase(NamedTuple):
     """People on whom the tested requests act."""
 
     harness: Harness
@@ -76,142 +77,150 @@ class Scene(NamedTuple):
         return await self.request("POST", path, {"otp": code, **body}, admin)
 
 
-async def create_scene(harness: Harness) -> Scene:
+async def create_case(harness: Harness) -> NoticeCase:
     customer = await harness.create_subscriber(language="fr", balance="500")
     agent = await builders.create_agent(harness)
     serial = await harness.create_card(customer["id"])
-    return Scene(harness, customer, agent, serial)
+    return NoticeCase(harness, customer, agent, serial)
 
 
-async def change_phone(scene: Scene) -> httpx2.Response:
-    body = {"phone_number": scene.harness.new_phone_number()}
-    return await scene.request("PUT", f"/subscribers/{scene.customer['id']}", body)
+async def change_phone(case: NoticeCase) -> httpx2.Response:
+    body = {"phone_number": case.harness.new_phone_number()}
+    return await case.request("PUT", f"/subscribers/{case.customer['id']}", body)
 
 
-async def change_agent_phone(scene: Scene) -> httpx2.Response:
-    body = {"phone_number": scene.harness.new_phone_number()}
-    return await scene.request("PUT", f"/agents/{scene.agent['id']}", body)
+async def change_agent_phone(case: NoticeCase) -> httpx2.Response:
+    body = {"phone_number": case.harness.new_phone_number()}
+    return await case.request("PUT", f"/agents/{case.agent['id']}", body)
 
 
 def post_to_customer(verb: str, body: dict[str, Any] | None = None, before: str = "") -> Any:
-    async def act(scene: Scene) -> httpx2.Response:
-        path = f"/subscribers/{scene.customer['id']}"
+    async def act(case: NoticeCase) -> httpx2.Response:
+        path = f"/subscribers/{case.customer['id']}"
         if before:
-            await scene.request("POST", f"{path}/{before}", {"reason": "check"})
-        return await scene.request("POST", f"{path}/{verb}", body)
+            await case.request("POST", f"{path}/{before}", {"reason": "check"})
+        return await case.request("POST", f"{path}/{verb}", body)
 
     return act
 
 
 def post_to_agent(verb: str, body: dict[str, Any] | None = None, before: str = "") -> Any:
-    async def act(scene: Scene) -> httpx2.Response:
-        path = f"/agents/{scene.agent['id']}"
+    async def act(case: NoticeCase) -> httpx2.Response:
+        path = f"/agents/{case.agent['id']}"
         if before:
-            await scene.request("POST", f"{path}/{before}", {"reason": "check"})
-        return await scene.request("POST", f"{path}/{verb}", body)
+            await case.request("POST", f"{path}/{before}", {"reason": "check"})
+        return await case.request("POST", f"{path}/{verb}", body)
 
     return act
 
 
-async def close_wallet(scene: Scene) -> httpx2.Response:
-    await scene.harness.database.execute("UPDATE accounts SET balance = 0 WHERE kind = 'wallet'")
-    return await post_to_customer("close", {"reason": "left"})(scene)  # type: ignore[no-any-return]
+async def close_wallet(case: NoticeCase) -> httpx2.Response:
+    await case.harness.database.execute("UPDATE accounts SET balance = 0 WHERE kind = 'wallet'")
+    return await post_to_customer("close", {"reason": "left"})(case)  # type: ignore[no-any-return]
 
 
-async def reset_pin(scene: Scene) -> httpx2.Response:
-    path = f"/subscribers/{scene.customer['id']}/reset-pin"
-    return await scene.redeem_code(path, f"{path}/confirm", {"new_pin": NEW_PIN})  # type: ignore[no-any-return]
+async def reset_pin(case: NoticeCase) -> httpx2.Response:
+    path = f"/subscribers/{case.customer['id']}/reset-pin"
+    return await case.redeem_code(path, f"{path}/confirm", {"new_pin": NEW_PIN})  # type: ignore[no-any-return]
 
 
-async def reset_agent_pin(scene: Scene) -> httpx2.Response:
-    path = f"/agents/{scene.agent['id']}/reset-pin"
-    return await scene.redeem_code(path, f"{path}/confirm", {"new_pin": NEW_PIN})  # type: ignore[no-any-return]
+async def reset_agent_pin(case: NoticeCase) -> httpx2.Response:
+    path = f"/agents/{case.agent['id']}/reset-pin"
+    return await case.redeem_code(path, f"{path}/confirm", {"new_pin": NEW_PIN})  # type: ignore[no-any-return]
 
 
-async def open_record(scene: Scene) -> httpx2.Response:
-    path = f"/subscribers/{scene.customer['id']}/restricted-access"
-    return await scene.redeem_code(path, f"{path}/verify", {})  # type: ignore[no-any-return]
+async def open_record(case: NoticeCase) -> httpx2.Response:
+    path = f"/subscribers/{case.customer['id']}/restricted-access"
+    return await case.redeem_code(path, f"{path}/verify", {})  # type: ignore[no-any-return]
 
 
-async def link(scene: Scene) -> httpx2.Response:
-    serial = await builders.create_card(scene.harness)
-    return await builders.link_card(scene.harness, serial, scene.customer["id"])
+async def link(case: NoticeCase) -> httpx2.Response:
+    serial = await builders.create_card(case.harness)
+    return await builders.link_card(case.harness, serial, case.customer["id"])
 
 
-async def link_child(scene: Scene) -> httpx2.Response:
-    serial = await builders.create_card(scene.harness)
-    return await builders.link_child_card(scene.harness, serial, scene.customer["id"])
+async def link_child(case: NoticeCase) -> httpx2.Response:
+    serial = await builders.create_card(case.harness)
+    return await builders.link_child_card(case.harness, serial, case.customer["id"])
 
 
-async def link_child_serial(scene: Scene) -> str:
-    serial = await builders.create_card(scene.harness)
-    await builders.link_child_card(scene.harness, serial, scene.customer["id"])
+async def link_child_serial(case: NoticeCase) -> str:
+    serial = await builders.create_card(case.harness)
+    await builders.link_child_card(case.harness, serial, case.customer["id"])
     return serial
 
 
-async def change_child_pin(scene: Scene) -> httpx2.Response:
+async def change_child_pin(case: NoticeCase) -> httpx2.Response:
     body = {"old_pin": builders.CHILD_PIN, "new_pin": NEW_PIN}
-    return await scene.request("POST", f"/cards/{await link_child_serial(scene)}/change-pin", body)
+    return await case.request("POST", f"/cards/{await link_child_serial(case)}/change-pin", body)
 
 
-async def reset_child_pin(scene: Scene) -> httpx2.Response:
-    path = f"/cards/{await link_child_serial(scene)}/reset-pin"
-    return await scene.redeem_code(path, f"{path}/confirm", {"new_pin": NEW_PIN})  # type: ignore[no-any-return]
+async def reset_child_pin(case: NoticeCase) -> httpx2.Response:
+    path = f"/cards/{await link_child_serial(case)}/reset-pin"
+    return await case.redeem_code(path, f"{path}/confirm", {"new_pin": NEW_PIN})  # type: ignore[no-any-return]
 
 
-async def block(scene: Scene) -> httpx2.Response:
-    return await builders.block_card(scene.harness, scene.serial, "stolen")
+async def block(case: NoticeCase) -> httpx2.Response:
+    return await builders.block_card(case.harness, case.serial, "stolen")
 
 
-async def unblock(scene: Scene) -> httpx2.Response:
-    serial = await scene.harness.create_card(scene.customer["id"], status="BLOCKED")
-    return await builders.unblock_card(scene.harness, serial)
+async def unblock(case: NoticeCase) -> httpx2.Response:
+    serial = await case.harness.create_card(case.customer["id"], status="BLOCKED")
+    return await builders.unblock_card(case.harness, serial)
 
 
-async def transfer(scene: Scene) -> httpx2.Response:
-    other = await scene.harness.create_subscriber()
+async def transfer(case: NoticeCase) -> httpx2.Response:
+    other = await case.harness.create_subscriber()
     account = "SELECT account_id FROM subscribers WHERE id = $1"
     sender, receiver = [
         ids.encode(
             ids.ACCOUNT,
-            await scene.harness.database.fetchval(account, ids.decode(ids.SUBSCRIBER, item["id"])),
+            await case.harness.database.fetchval(account, ids.decode(ids.SUBSCRIBER, item["id"])),
         )
-        for item in (scene.customer, other)
+        for item in (case.customer, other)
     ]
     body = {"from_account_id": sender, "to_account_id": receiver, "amount": "50.00"}
-    return await scene.request("POST", "/wallet/transfer", body)
+    return await case.request("POST", "/wallet/transfer", body)
 
 
-async def pay_out_commission(scene: Scene) -> httpx2.Response:
-    await builders.fund_agent(scene.harness, scene.agent, "1000.00")
-    await builders.cash_in(scene.harness, scene.agent, scene.customer, "200.00")
-    return await builders.pay_out_commission(scene.harness, scene.agent)
+async def pay_out_commission(case: NoticeCase) -> httpx2.Response:
+    await builders.fund_agent(case.harness, case.agent, "1000.00")
+    await builders.cash_in(case.harness, case.agent, case.customer, "200.00")
+    return await builders.pay_out_commission(case.harness, case.agent)
 
 
-async def transfer_from_processor(scene: Scene) -> httpx2.Response:
-    processor = (await builders.create_processor(scene.harness))["processor"]["id"]
-    await builders.deposit_to_processor(scene.harness, processor, "100.00")
-    body = {"subscriber_id": scene.customer["id"], "amount": "10.00"}
-    return await scene.request("POST", f"/processors/{processor}/transfer", body)
+async def transfer_from_processor(case: NoticeCase) -> httpx2.Response:
+    processor = (await builders.create_processor(case.harness))["processor"]["id"]
+    await builders.deposit_to_processor(case.harness, processor, "100.00")
+    body = {"subscriber_id": case.customer["id"], "amount": "10.00"}
+    return await case.request("POST", f"/processors/{processor}/transfer", body)
 
 
-async def fund_from_partner(scene: Scene) -> httpx2.Response:
-    partner = await builders.create_partner(scene.harness)
+async def fund_from_partner(case: NoticeCase) -> httpx2.Response:
+    partner = await builders.create_partner(case.harness)
     path = f"/admin/partners/{partner['partner']['id']}/fund"
-    await scene.request("POST", path, {"amount": "100.00"})
+    await case.request("POST", path, {"amount": "100.00"})
     body = {
-        "subscriber_id": scene.customer["id"],
+        "subscriber_id": case.customer["id"],
         "partner_id": partner["partner"]["id"],
         "partner_reference": "ref-1",
         "amount": "10.00",
     }
-    return await scene.request("POST", "/wallet/fund-from-partner", body)
+    return await case.request("POST", "/wallet/fund-from-partner", body)
+
+
+async def refund(case: NoticeCase) -> httpx2.Response:
+    pos = PosDriver(case.harness, await case.harness.create_processor(), case.customer)
+    pos.card = case.serial
+    paid = (await pos.pay("10.00")).json()["transaction_id"]
+    body = {"reason": "broken", "request_id": "refund-1"}
+    return await case.request("POST", f"/transactions/{paid}/refund", body)
 
 
 PINS = {"old_pin": PIN, "new_pin": NEW_PIN}
 REASON = {"reason": "check"}
 #: One request per endpoint that declares a notice.
-ACTS: dict[str, Callable[[Scene], Awaitable[httpx2.Response]]] = {
+ACTS: dict[str, Callable[[NoticeCase], Awaitable[httpx2.Response]]] = {
     "PUT /api/v1/subscribers/{id}": change_phone,
     "POST /api/v1/subscribers/{id}/block": post_to_customer("block", REASON),
     "POST /api/v1/subscribers/{id}/unblock": post_to_customer("unblock", REASON, before="block"),
@@ -228,6 +237,7 @@ ACTS: dict[str, Callable[[Scene], Awaitable[httpx2.Response]]] = {
     "POST /api/v1/wallet/transfer": transfer,
     "POST /api/v1/processors/{id}/transfer": transfer_from_processor,
     "POST /api/v1/wallet/fund-from-partner": fund_from_partner,
+    "POST /api/v1/transactions/{id}/refund": refund,
     "PUT /api/v1/agents/{id}": change_agent_phone,
     "POST /api/v1/agents/{id}/suspend": post_to_agent("suspend", REASON),
     "POST /api/v1/agents/{id}/activate": post_to_agent("activate", REASON, before="suspend"),
@@ -246,12 +256,12 @@ NOTIFYING = [endpoint for endpoint in list_endpoints() if endpoint.notices]
 async def test_affected_person_gets_the_declared_notice(
     harness: Harness, endpoint: Endpoint
 ) -> None:
-    scene = await create_scene(harness)
-    response = await ACTS[endpoint.name](scene)
+    case = await create_case(harness)
+    response = await ACTS[endpoint.name](case)
     assert response.status_code in (200, 201), response.text
     await ReceiptWorker(harness.services).enqueue_due()
     is_agent = "/agents/" in endpoint.path
-    person = scene.agent if is_agent else scene.customer
+    person = case.agent if is_agent else case.customer
     pending = await list_pending(harness.database, harness.services.vault, person["phone_number"])
     sent = [message for message in pending if message.template in endpoint.notices]
     assert sent, f"no {endpoint.notices}"
@@ -259,15 +269,15 @@ async def test_affected_person_gets_the_declared_notice(
     assert message.language == ("en" if is_agent else "fr")
     text = TEMPLATES[message.template].render(message.language, message.parameters)
     assert "appelez" in text or "call support" in text
-    for secret in (PIN, NEW_PIN, scene.serial, person["phone_number"], "Kamara"):
+    for secret in (PIN, NEW_PIN, case.serial, person["phone_number"], "Kamara"):
         assert secret not in text
 
 
 async def test_old_and_new_number_learn_about_a_phone_change(harness: Harness) -> None:
-    scene = await create_scene(harness)
-    old = scene.customer["phone_number"]
-    new = (await change_phone(scene)).json()["phone_number"]
-    masked = [notices.mask_phone_number(number) for number in (old, new)]
+    case = await create_case(harness)
+    old = case.customer["phone_number"]
+    new = (await change_phone(case)).json()["phone_number"]
+    masked = [mask_phone_number(number) for number in (old, new)]
     ((name, *numbers, action),) = await harness.list_pending_messages(old, "phone_changed")
     assert (name, numbers) == ("Aminata K.", masked)
     assert "PAS MOI" in action
@@ -279,10 +289,10 @@ async def test_old_and_new_number_learn_about_a_phone_change(harness: Harness) -
 
 
 async def test_both_parties_learn_about_money_that_an_admin_moves(harness: Harness) -> None:
-    scene = await create_scene(harness)
-    body = (await transfer(scene)).json()
+    case = await create_case(harness)
+    body = (await transfer(case)).json()
     await ReceiptWorker(harness.services).enqueue_due()
-    sent = await harness.list_pending_messages(scene.customer["phone_number"], "money_corrected")
+    sent = await harness.list_pending_messages(case.customer["phone_number"], "money_corrected")
     text = "a prélevé 50,00\u00a0SLE sur votre portefeuille"
     assert sent == [["Aminata K.", text, body["transaction_id"]]]
     recipients = await harness.database.fetchval(
@@ -292,15 +302,15 @@ async def test_both_parties_learn_about_money_that_an_admin_moves(harness: Harne
 
 
 async def test_transaction_that_the_customer_authorizes_sends_no_notice(harness: Harness) -> None:
-    scene = await create_scene(harness)
+    case = await create_case(harness)
     other = await harness.create_subscriber()
     body = {
-        "sender_id": scene.customer["id"],
+        "sender_id": case.customer["id"],
         "recipient_phone_number": other["phone_number"],
         "amount": "10.00",
         "pin": PIN,
     }
-    response = await scene.request("POST", "/wallet/transfer-p2p", body, harness.get_service_auth())
+    response = await case.request("POST", "/wallet/transfer-p2p", body, harness.get_service_auth())
     assert response.status_code == 200, response.text
     await ReceiptWorker(harness.services).enqueue_due()
     assert await harness.database.fetchval("SELECT count(*) FROM messages") == 0
@@ -317,12 +327,12 @@ async def test_agent_who_is_also_a_subscriber_gets_notices_in_the_own_language(
 
 
 async def test_rejected_or_unchanged_request_sends_no_notice(harness: Harness) -> None:
-    scene = await create_scene(harness)
-    path = f"/subscribers/{scene.customer['id']}"
-    response = await scene.request("PUT", path, {"phone_number": scene.customer["phone_number"]})
+    case = await create_case(harness)
+    path = f"/subscribers/{case.customer['id']}"
+    response = await case.request("PUT", path, {"phone_number": case.customer["phone_number"]})
     assert response.status_code == 200
-    assert parse_error(await scene.request("POST", f"{path}/unblock")) == (409, "NOT_BLOCKED")
+    assert parse_error(await case.request("POST", f"{path}/unblock")) == (409, "NOT_BLOCKED")
     wrong = {"old_pin": "9999", "new_pin": NEW_PIN}
-    response = await scene.request("POST", f"{path}/change-pin", wrong)
+    response = await case.request("POST", f"{path}/change-pin", wrong)
     assert parse_error(response) == (400, "INVALID_PIN")
     assert await harness.database.fetchval("SELECT count(*) FROM messages") == 0

@@ -8,7 +8,7 @@ from tapgate.business.agents.model import Agent
 from tapgate.business.owners.status_transitions import Transition
 from tapgate.core.message_templates import Notice
 from tapgate.events.audit.trail import AuditTrail
-from tapgate.events.notifications.notices import (
+from tapgate.events.notifications.account_notices import (
     NoticeRecipient,
     get_language,
     send_notice,

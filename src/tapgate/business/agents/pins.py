@@ -4,7 +4,7 @@ from tapgate.auth.actors import Actor
 from tapgate.business.agents import queries
 from tapgate.business.agents.model import Agent, require_not_terminated
 from tapgate.business.pins.operations import PinOperations, PinOwner
-from tapgate.events.notifications.notices import get_language
+from tapgate.events.notifications.account_notices import get_language
 from tapgate.runtime.store.transaction import Transaction
 
 

@@ -16,7 +16,7 @@ from tapgate.events.notifications import message_statuses
 from tapgate.events.notifications.codes import ONE_TIME_CODE_TEMPLATE
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
-from tapgate.http.api.notices import Unnoticed
+from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints

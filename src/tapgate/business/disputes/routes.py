@@ -80,7 +80,7 @@ async def create_dispute(
     return Reply(record, status=201 if is_new else 200, headers=headers)
 
 
-@endpoints.get("", access=_READ_ACCESS, objects=ObjectAccess.PROCESSOR | ObjectAccess.ANY)
+@endpoints.get("", access=_READ_ACCESS, objects=ObjectAccess.PROCESSOR)
 async def list_disputes(request: RequestContext, query: DisputeFilters) -> Page[DisputeRecord]:
     """List disputes, newest first, or oldest first with `order=oldest`.
 
@@ -100,7 +100,7 @@ async def list_disputes(request: RequestContext, query: DisputeFilters) -> Page[
     return paginate(rows, query, lambda row: model.to_record(row, now, masked=row.id in masked))
 
 
-@endpoints.get("/{id}", access=_READ_ACCESS, objects=ObjectAccess.PROCESSOR | ObjectAccess.ANY)
+@endpoints.get("/{id}", access=_READ_ACCESS, objects=ObjectAccess.PROCESSOR)
 async def get_dispute(request: RequestContext, id: DisputeId) -> DisputeRecord:
     """Get a dispute. Another processor's dispute gets 404."""
     database = request.services.database
@@ -119,7 +119,7 @@ async def _require_dispute(request: RequestContext, id: int) -> Dispute:
     access=Access(roles="AS", hmac="pos"),
     errors=_REFUND_ERRORS,
     unguarded=Unguarded.OWN_MONEY,
-    objects=ObjectAccess.PROCESSOR | ObjectAccess.ANY,
+    objects=ObjectAccess.PROCESSOR,
 )
 async def respond_to_dispute(
     request: RequestContext, id: DisputeId, body: DisputeResponse

@@ -9,7 +9,7 @@ from tapgate.core.vault import Vault
 from tapgate.events.audit.entry import MASK
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.events.notifications import codes
-from tapgate.events.notifications.notices import (
+from tapgate.events.notifications.account_notices import (
     NoticeRecipient,
     mask_card_serial,
     send_pin_changed,

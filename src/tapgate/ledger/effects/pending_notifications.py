@@ -41,6 +41,7 @@ _CORRECTION_TYPES: Final = frozenset(
         chart.COMMISSION_PAYOUT,
         chart.PROCESSOR_TRANSFER,
         chart.PARTNER_FUND,
+        chart.REFUND,
     }
 )
 

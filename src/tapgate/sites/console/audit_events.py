@@ -22,6 +22,7 @@ _ACTIONS: Final[Mapping[str, str]] = {
     f" {_PIN_ACTIONS}",
     "commission_rules": "replaced",
     "compliance_rule": "created deleted updated",
+    "dispute": "accepted answered created refunded rejected withdrawn",
     "fee_rules": "replaced",
     "gl_codes": "updated",
     "installation": "restored secret_key_hashes_discarded secret_key_replaced",

@@ -143,6 +143,7 @@ _RESOURCE_LABELS: Final[Mapping[str, str]] = {
     ids.DELIVERY: "Delivery",
     ids.REQUEST_LOG: "Request",
     ids.SUPPORT_REQUEST: "Support request",
+    ids.DISPUTE: "Dispute",
     "serial": "Card",
     "api_key_id": "Signing key",
 }

@@ -123,7 +123,7 @@ class ComplianceOperations(OperationGroup[M]):
                 `false_positive`.
             severity: Only alerts with this severity: `LOW`, `MEDIUM`, `HIGH` or `CRITICAL`.
             subscriber_id: Only records for this subscriber.
-            transaction_id: Only alerts about this transaction.
+            transaction_id: Only records about this transaction.
             assignee: Only items that are assigned to this admin, or `none` for unassigned items.
             held: Only alerts that hold a transaction, or only the others.
             card_serial: Only records for the card with this serial.

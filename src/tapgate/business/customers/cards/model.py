@@ -9,7 +9,7 @@ import msgspec
 from tapgate.business.customers.subscribers.model import MAX_CHILD_CARDS, Subscriber
 from tapgate.core.records import build_record, get_given_fields
 from tapgate.core.settings import Settings
-from tapgate.events.notifications.notices import mask_card_serial
+from tapgate.events.notifications.account_notices import mask_card_serial
 from tapgate_client import clock, money
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.card_proofs import CardAuthenticity

@@ -19,7 +19,7 @@ from tapgate.core.message_templates import Notice
 from tapgate.core.records import require_id
 from tapgate.core.settings import Settings
 from tapgate.events.audit.trail import AuditTrail
-from tapgate.events.notifications.notices import send_notice
+from tapgate.events.notifications.account_notices import send_notice
 from tapgate.events.webhooks.webhook_events import publish
 from tapgate.ledger.card_proofs.proof_verifier import (
     OTHER_CARD_MESSAGE,
@@ -28,6 +28,7 @@ from tapgate.ledger.card_proofs.proof_verifier import (
 )
 from tapgate.ledger.pins.pin_storage import set_pin
 from tapgate.ledger.pins.pin_verifier import PinVerifier
+from tapgate.events.notifications.account_notices import send_notice
 from tapgate.runtime.store.database import RaiseAfterCommit
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids

@@ -12,7 +12,7 @@ from tapgate.core.message_templates import Notice
 from tapgate.core.pagination import paginate
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
-from tapgate.http.api.notices import Unnoticed
+from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import MEBIBYTE, Endpoints

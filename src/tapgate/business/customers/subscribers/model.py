@@ -10,7 +10,7 @@ import msgspec
 from tapgate.business.owners.status_transitions import Transition
 from tapgate.core.public_names import build_public_name
 from tapgate.core.records import build_record, get_given_fields
-from tapgate.events.notifications.notices import NoticeRecipient
+from tapgate.events.notifications.account_notices import NoticeRecipient
 from tapgate.ledger.decisions.allowance import Allowance
 from tapgate_client import clock, ids, money
 from tapgate_client.errors import ApiError, Code, invalid_field

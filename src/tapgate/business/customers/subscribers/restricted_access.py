@@ -8,7 +8,7 @@ from tapgate.core.message_templates import Notice
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.events.notifications import codes
-from tapgate.events.notifications.notices import send_notice
+from tapgate.events.notifications.account_notices import send_notice
 from tapgate.ledger.one_time_codes.codes import CodeRequest
 from tapgate.runtime.store.transaction import Transaction
 

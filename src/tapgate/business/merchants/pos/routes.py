@@ -14,7 +14,7 @@ from tapgate.business.payments.transactions.money_requests import (
 )
 from tapgate.http.api.access import Access
 from tapgate.http.api.idempotency import require_idempotency_key
-from tapgate.http.api.notices import Unnoticed
+from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply

@@ -9,6 +9,7 @@ from tapgate.business.payments.transactions.money_requests import (
     get_channel,
     to_minor_units,
 )
+from tapgate.core.message_templates import Notice
 from tapgate.core.records import TransactionId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Requirement
@@ -58,6 +59,7 @@ async def _describe_refund(request: GuardedRequest, id: int, body: PaymentRefund
     step_up=True,
     errors=(*REFUND_ERRORS, Code.OTP_REQUIRED, Code.PROCESSOR_SUSPENDED),
     objects=ObjectAccess.UNRESTRICTED,
+    notices=(Notice.MONEY_CORRECTED,),
 )
 async def refund_transaction(
     request: GuardedRequest, id: TransactionId, body: PaymentRefund

@@ -11,6 +11,7 @@ from tapgate.ledger import chart
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components import fields
 from tapgate.sites.console.form_fields import Field
+from tapgate_client.schemas.disputes import DisputeReason
 from tapgate_client.schemas.transactions import TransactionParty, TransactionStatus, TransactionType
 
 _ITEM_PATH: Final = "/api/v1/transactions/{id}"
@@ -66,6 +67,27 @@ TRANSACTION_ACTIONS: Final = (
         types=frozenset(chart.PAYMENT_TYPES),
         statuses=_PAID_STATUSES,
         initial=lambda record: {"amount": get_refundable_amount(record)},
+    ),
+    TransactionAction(
+        Action(
+            name="dispute.create",
+            endpoint="POST /api/v1/disputes",
+            title="Dispute payment",
+            description="Contests the payment for the customer. The merchant has 7 days to answer, "
+            "then compliance decides.",
+            button="Dispute",
+            fields=(
+                Field("transaction_id", kind="hidden"),
+                Field("reason", "Reason", "choice", tuple(DisputeReason)),
+                Field("description", "What happened", "long", required=False),
+                fields.AMOUNT._replace(required=False, hint="Empty: the whole payment"),
+            ),
+            moves_money=True,
+            success_message="Dispute opened.",
+        ),
+        types=frozenset(chart.PAYMENT_TYPES),
+        statuses=_PAID_STATUSES,
+        initial=lambda record: {"transaction_id": record["id"]},
     ),
     TransactionAction(
         Action(

@@ -26,7 +26,7 @@ _FILTERS = {
 PICKED_TYPES = {"actor_id": "admin,key", "resource_id": "subscriber,agent,processor,partner,admin"}
 RESOURCE_TYPES = (
     "account_rule", "admin", "agent", "alert", "api_key", "approval", "approval_rules", "branding",
-    "card", "commission_rules", "compliance_rule", "endpoint", "fee_rules", "gl_codes",
+    "card", "commission_rules", "compliance_rule", "dispute", "endpoint", "fee_rules", "gl_codes",
     "installation", "keyset", "ledger", "ledger_day", "ledger_key", "partner", "processor",
     "signing_key", "subscriber", "support", "terminal", "transaction", "webhook_delivery",
     "webhook_endpoint",

@@ -29,6 +29,9 @@ QUEUES: Final = {
     WorkQueueName.ALERTS: _QueueLabel(
         "Compliance alerts", "/console/compliance", "Open alerts without a held payment"
     ),
+    WorkQueueName.DISPUTES: _QueueLabel(
+        "Disputes", "/console/disputes", "Payments that customers contest, overdue ones first"
+    ),
     WorkQueueName.LOW_FLOAT: _QueueLabel(
         "Agents with low float",
         "/console/agents?low_float=true",

@@ -14,7 +14,7 @@ from tapgate.business.payments.wallets.statements.model import (
 from tapgate.core.records import require_id
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
-from tapgate.http.api.notices import Unnoticed
+from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, Endpoints, Reply

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
 from tapgate.core.message_templates import TEMPLATES, Notice
+from tapgate.core.phone_numbers import mask_phone_number
 from tapgate.events.notifications.notification_messages import enqueue_message
 from tapgate.runtime.store.transaction import Transaction
 
 #: Button below a notice with which the recipient objects to a phone number change.
 VETO_BUTTON: Final = "veto"
 
-_VISIBLE_DIGITS: Final = 3
 _MASK: Final = "••••"
 
 Language = Literal["en", "fr"]
@@ -104,8 +104,3 @@ async def get_language(tx: Transaction, phone_number: str) -> str:
 def mask_card_serial(serial: str) -> str:
     """Return a card serial with only its last four characters visible: `••••0001`."""
     return _MASK + serial[-4:]
-
-
-def mask_phone_number(phone_number: str) -> str:
-    """Return a phone number with only its last digits visible: `••••456`."""
-    return _MASK + phone_number[-_VISIBLE_DIGITS:]

@@ -1,0 +1,128 @@
+"""Disputes: the queue, one dispute, and its decision."""
+
+from typing import Final
+
+from tapgate.http.endpoint import Reply
+from tapgate.sites.console.actions import Action
+from tapgate.sites.console.components import fields
+from tapgate.sites.console.components.related import gather_by_name, get_audit
+from tapgate.sites.console.form_fields import Field
+from tapgate.sites.console.page_request import PageRequest
+from tapgate.sites.console.site import Pages
+from tapgate_client.schemas.disputes import DisputeDecision, DisputeStatus
+
+pages = Pages()
+
+_LIST_PATH: Final = "/api/v1/disputes"
+_ITEM_PATH: Final = f"{_LIST_PATH}/{{id}}"
+_PAGE_SIZE: Final = 25
+_OVERDUE: Final = "overdue"
+
+TABS: Final = {
+    "open": "Open",
+    _OVERDUE: "Overdue",
+    "answered": "Answered",
+    "all": "All",
+}
+
+ACTIONS: Final = (
+    Action(
+        name="dispute.respond",
+        endpoint=f"POST {_ITEM_PATH}/respond",
+        title="Record merchant response",
+        description="Records what the merchant says. The customer reads it, and compliance "
+        "decides.",
+        button="Record response",
+        fields=(Field("text", "Merchant response", "long"),),
+        success_message="Response recorded.",
+    ),
+    Action(
+        name="dispute.accept",
+        endpoint=f"POST {_ITEM_PATH}/respond",
+        title="Accept for the merchant",
+        description="Refunds the disputed amount from the merchant's balance at once, and ends the "
+        "dispute.",
+        button="Accept and refund",
+        fields=(
+            Field("text", "Merchant response", "long"),
+            Field("accept", kind="hidden", value=True),
+        ),
+        success_message="Customer refunded.",
+    ),
+    Action(
+        name="dispute.refund",
+        endpoint=f"POST {_ITEM_PATH}/decide",
+        title="Refund the customer?",
+        description="Refunds the disputed amount, at most what remains of the payment, from the "
+        "merchant's balance to the customer's wallet. This can't be undone.",
+        button="Refund customer",
+        fields=(
+            fields.REASON,
+            Field("decision", kind="hidden", value=DisputeDecision.REFUND.value),
+        ),
+        success_message="Customer refunded.",
+    ),
+    Action(
+        name="dispute.reject",
+        endpoint=f"POST {_ITEM_PATH}/decide",
+        title="Reject this dispute?",
+        description="The payment stays as it is. The customer reads the reason. This can't be "
+        "undone.",
+        button="Reject",
+        fields=(
+            fields.REASON,
+            Field("decision", kind="hidden", value=DisputeDecision.REJECT.value),
+        ),
+        success_message="Dispute rejected.",
+        is_dangerous=True,
+    ),
+    Action(
+        name="dispute.withdraw",
+        endpoint=f"POST {_ITEM_PATH}/withdraw",
+        title="Withdraw this dispute?",
+        description="Ends the dispute because the customer asks for it. The payment can't be "
+        "disputed again.",
+        button="Withdraw",
+        success_message="Dispute withdrawn.",
+    ),
+)
+
+
+@pages.get("/console/disputes")
+async def list_disputes(request: PageRequest) -> Reply[bytes]:
+    tab = request.query.get("status") or DisputeStatus.OPEN
+    page = await request.get(
+        _LIST_PATH,
+        {
+            **_get_filters(tab),
+            **request.query.pick("subscriber_id", "processor_id", "cursor"),
+            "limit": _PAGE_SIZE,
+        },
+    )
+    return request.render(
+        "disputes/list.html",
+        page=page,
+        tab=tab,
+        tabs=TABS,
+        now=request.context.services.clock(),
+    )
+
+
+def _get_filters(tab: str) -> dict[str, str]:
+    """Return the API's filters for a tab. Undecided disputes are listed oldest first."""
+    if tab == "all":
+        return {}
+    filters = {"overdue": "true"} if tab == _OVERDUE else {"status": tab}
+    return {**filters, "order": "oldest"}
+
+
+@pages.get("/console/disputes/{id}")
+async def show_dispute(request: PageRequest, id: str) -> Reply[bytes]:
+    dispute = await request.get(_ITEM_PATH, id=id)
+    parts = await gather_by_name(audit=get_audit(request, id))
+    return request.render(
+        "disputes/dispute.html",
+        dispute=dispute,
+        is_undecided=dispute["status"] in (DisputeStatus.OPEN, DisputeStatus.ANSWERED),
+        **parts,
+    )
