@@ -1429,6 +1429,77 @@ export class Operations extends Transport {
   }
 
   /**
+   * Dispute a card payment for its cardholder.
+   *
+   * Requires an idempotency key; a repeated request gets the first dispute with status 200. Only
+   * completed `pos_payment` and `online_payment` transactions of the last 60 days can be disputed,
+   * once each. Without `amount`, the rest of the payment is disputed. The merchant has 7 days to
+   * answer.
+   *
+   * Access: an admin (support_user, system_admin); an internal service's signature.
+   */
+  createDispute(body: schemas.NewDispute, options?: RequestOptions): Promise<schemas.DisputeRecord> {
+    return this.send("POST", `/api/v1/disputes`, { body }, options);
+  }
+
+  /**
+   * List disputes, newest first, or oldest first with `order=oldest`.
+   *
+   * A processor gets its own disputes. With `overdue=true`, only open disputes that the merchant has
+   * not answered in time are listed. The texts of a restricted subscriber's dispute are masked for
+   * admins until a one-time code is verified.
+   *
+   * Access: an admin with any role; a processor's or terminal's signature; an internal service's signature.
+   */
+  listDisputes(query: { limit?: number; cursor?: string; order?: schemas.PageOrder; status?: schemas.DisputeStatus; subscriber_id?: string; processor_id?: string; transaction_id?: string; overdue?: boolean; } = {}, options?: RequestOptions): List<schemas.DisputePage, schemas.DisputeRecord> {
+    return this.list("GET", `/api/v1/disputes`, { query }, options);
+  }
+
+  /**
+   * Get a dispute. Another processor's dispute gets 404.
+   *
+   * Access: an admin with any role; a processor's or terminal's signature; an internal service's signature.
+   */
+  getDispute(id: string, options?: RequestOptions): Promise<schemas.DisputeRecord> {
+    return this.send("GET", `/api/v1/disputes/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /**
+   * Respond to a dispute as its merchant.
+   *
+   * Support can respond on the merchant's behalf. A later response replaces the text until the
+   * dispute is decided. With `accept`, the disputed amount, at most what remains of the payment, is
+   * refunded at once, and the dispute ends. If the merchant has too little money, nothing changes.
+   *
+   * Access: an admin (support_user, system_admin); a processor's or terminal's signature.
+   */
+  respondToDispute(id: string, body: schemas.DisputeResponse, options?: RequestOptions): Promise<schemas.DisputeRecord> {
+    return this.send("POST", `/api/v1/disputes/${encodeURIComponent(id)}/respond`, { body }, options);
+  }
+
+  /**
+   * Decide a dispute: refund the cardholder, or reject the dispute.
+   *
+   * The refund is paid by the merchant, at most what remains of the payment. If nothing remains, the
+   * response is 409 `ALREADY_REFUNDED` and the dispute becomes `refunded`. If the merchant has too
+   * little money, nothing changes.
+   *
+   * Access: an admin (compliance_user, system_admin).
+   */
+  decideDispute(id: string, body: schemas.DisputeDecisionRequest, options?: RequestOptions): Promise<schemas.DisputeRecord> {
+    return this.send("POST", `/api/v1/disputes/${encodeURIComponent(id)}/decide`, { body }, options);
+  }
+
+  /**
+   * Withdraw a dispute for its cardholder. The payment cannot be disputed again.
+   *
+   * Access: an admin (support_user, system_admin); an internal service's signature.
+   */
+  withdrawDispute(id: string, options?: RequestOptions): Promise<schemas.DisputeRecord> {
+    return this.send("POST", `/api/v1/disputes/${encodeURIComponent(id)}/withdraw`, {}, options);
+  }
+
+  /**
    * Get the fee rules.
    *
    * Access: an admin (finance_user, system_admin).
@@ -2719,9 +2790,9 @@ export class Operations extends Transport {
    * Each queue is counted up to 100. The counts may be a few seconds old; with `fresh=true` they are
    * current, except the count of `low_float`. `approvals` are requests that the caller may approve.
    * `alerts` are open alerts without a held payment, and `held_payments` those with one.
-   * `failing_webhooks` are endpoints that are disabled or whose last attempt failed. `low_float` are
-   * active agents whose float is below `TAPGATE_FLOAT_LOW`. Restricted subscribers are not counted
-   * in `kyc_reviews`.
+   * `failing_webhooks` are endpoints that are disabled or whose last attempt failed. `disputes` are
+   * undecided. `low_float` are active agents whose float is below `TAPGATE_FLOAT_LOW`. Restricted
+   * subscribers are not counted in `kyc_reviews`.
    *
    * Access: an admin with any role.
    */
@@ -2734,9 +2805,10 @@ export class Operations extends Transport {
    *
    * Contains the queues of `GET /api/v1/work-queues`, without items that are assigned to another
    * admin. `subject` is the person or thing that an item is about, null for a restricted subscriber;
-   * `detail` is an alert's type or an approval's summary. `id` is the ID of the approval, alert,
-   * support request, subscriber, agent or webhook endpoint. `low_float` has no `since`. `has_more`
-   * says that more than `limit` items wait; each queue counts up to 100.
+   * `detail` is an alert's type, an approval's summary or a dispute's reason. A dispute that the
+   * merchant, its `subject`, has not answered in time is `high`. `id` is the ID of the approval,
+   * alert, support request, dispute, subscriber, agent or webhook endpoint. `low_float` has no
+   * `since`. `has_more` says that more than `limit` items wait; each queue counts up to 100.
    *
    * Access: an admin with any role.
    */

@@ -1049,6 +1049,84 @@ export interface DisclosedSubscriberResponse {
   subscriber: DisclosedSubscriber;
 }
 
+export interface DisputeAnsweredEvent {
+  type: "dispute.answered";
+  /** When the event occurred */
+  timestamp: string;
+  data: DisputeRecord;
+}
+
+export interface DisputeCreatedEvent {
+  type: "dispute.created";
+  /** When the event occurred */
+  timestamp: string;
+  data: DisputeRecord;
+}
+
+export interface DisputeDecidedEvent {
+  type: "dispute.decided";
+  /** When the event occurred */
+  timestamp: string;
+  data: DisputeRecord;
+}
+
+export type DisputeDecision = "refund" | "reject";
+
+export interface DisputeDecisionRequest {
+  decision: DisputeDecision;
+  reason: string;
+}
+
+/**
+ * One page of a list.
+ *
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
+ *     otherwise.
+ */
+export interface DisputePage {
+  data: DisputeRecord[];
+  has_more: boolean;
+  next_cursor: string | null;
+  masked?: boolean;
+}
+
+export type DisputeReason = "not_recognized" | "not_received" | "wrong_amount" | "duplicate" | "other";
+
+/**
+ * Dispute. `due_at` is when the merchant must have answered.
+ *
+ *     For a restricted subscriber, `masked` is true, and `description` and `merchant_response` are
+ *     null until the admin verifies a one-time code.
+ */
+export interface DisputeRecord {
+  id: string;
+  transaction_id: string;
+  subscriber_id: string;
+  processor_id: string;
+  processor_name: string;
+  amount: string;
+  currency: string;
+  reason: DisputeReason;
+  description: string | null;
+  status: DisputeStatus;
+  merchant_response: string | null;
+  decision_reason: string | null;
+  overdue: boolean;
+  due_at: string;
+  created_at: string;
+  updated_at: string;
+  masked?: boolean;
+}
+
+/** The merchant's response. With `accept`, the disputed amount is refunded at once. */
+export interface DisputeResponse {
+  text: string;
+  /** Default: `false` */
+  accept?: boolean | null;
+}
+
+export type DisputeStatus = "open" | "answered" | "refunded" | "rejected" | "withdrawn";
+
 export interface DocumentAdded {
   document_id: string;
   document_type: KycDocumentType;
@@ -1133,7 +1211,7 @@ export interface ErrorBody {
   details?: Record<string, unknown>;
 }
 
-export type ErrorCode = "INVALID_REQUEST" | "INVALID_PIN" | "SAME_PIN" | "INVALID_OTP" | "PERMANENT_BLOCK" | "MAX_CHILD_CARDS" | "MISSING_PARENT" | "UNAUTHORIZED" | "INSUFFICIENT_FUNDS" | "INSUFFICIENT_FLOAT" | "FORBIDDEN" | "ACCOUNT_LOCKED" | "OTP_REQUIRED" | "PIN_REQUIRED" | "SUBSCRIBER_BLOCKED" | "CARD_NOT_ACTIVE" | "CARD_PROOF_REQUIRED" | "CARD_NOT_GENUINE" | "AGENT_NOT_ACTIVE" | "PROCESSOR_SUSPENDED" | "PARTNER_SUSPENDED" | "TERMINAL_BLOCKED" | "COMPLIANCE_REJECTED" | "TRANSACTION_LIMIT_EXCEEDED" | "CARD_LIMIT_EXCEEDED" | "DAILY_LIMIT_EXCEEDED" | "MONTHLY_LIMIT_EXCEEDED" | "MAX_BALANCE_EXCEEDED" | "SUBSCRIBER_NOT_FOUND" | "CARD_NOT_FOUND" | "KEYSET_NOT_FOUND" | "AGENT_NOT_FOUND" | "PROCESSOR_NOT_FOUND" | "TERMINAL_NOT_FOUND" | "PARTNER_NOT_FOUND" | "ACCOUNT_NOT_FOUND" | "TRANSACTION_NOT_FOUND" | "ALERT_NOT_FOUND" | "RULE_NOT_FOUND" | "REQUEST_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "DAY_NOT_FOUND" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "DUPLICATE_PHONE" | "DUPLICATE_ID_NUMBER" | "DUPLICATE_EMAIL" | "DUPLICATE_REQUEST" | "DUPLICATE_REFERENCE" | "CARD_ALREADY_LINKED" | "CARD_NOT_LINKED" | "CARD_PROOF_USED" | "KEYSET_RETIRED" | "ALREADY_BLOCKED" | "NOT_BLOCKED" | "NOT_CLOSABLE" | "ALREADY_REFUNDED" | "NOT_REFUNDABLE" | "ALREADY_RESOLVED" | "APPROVAL_NOT_PENDING" | "ALREADY_SUSPENDED" | "NOT_SUSPENDED" | "DAY_NOT_CLOSED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_ENCODING" | "VALIDATION_FAILED" | "CURRENCY_NOT_SUPPORTED" | "SELF_TRANSFER" | "REFUND_EXCEEDS_REMAINING" | "KYC_REQUIREMENTS_NOT_MET" | "RATE_LIMITED" | "INTERNAL_ERROR" | "SERVICE_UNAVAILABLE";
+export type ErrorCode = "INVALID_REQUEST" | "INVALID_PIN" | "SAME_PIN" | "INVALID_OTP" | "PERMANENT_BLOCK" | "MAX_CHILD_CARDS" | "MISSING_PARENT" | "UNAUTHORIZED" | "INSUFFICIENT_FUNDS" | "INSUFFICIENT_FLOAT" | "FORBIDDEN" | "ACCOUNT_LOCKED" | "OTP_REQUIRED" | "PIN_REQUIRED" | "SUBSCRIBER_BLOCKED" | "CARD_NOT_ACTIVE" | "CARD_PROOF_REQUIRED" | "CARD_NOT_GENUINE" | "AGENT_NOT_ACTIVE" | "PROCESSOR_SUSPENDED" | "PARTNER_SUSPENDED" | "TERMINAL_BLOCKED" | "COMPLIANCE_REJECTED" | "TRANSACTION_LIMIT_EXCEEDED" | "CARD_LIMIT_EXCEEDED" | "DAILY_LIMIT_EXCEEDED" | "MONTHLY_LIMIT_EXCEEDED" | "MAX_BALANCE_EXCEEDED" | "SUBSCRIBER_NOT_FOUND" | "CARD_NOT_FOUND" | "KEYSET_NOT_FOUND" | "AGENT_NOT_FOUND" | "PROCESSOR_NOT_FOUND" | "TERMINAL_NOT_FOUND" | "PARTNER_NOT_FOUND" | "ACCOUNT_NOT_FOUND" | "TRANSACTION_NOT_FOUND" | "ALERT_NOT_FOUND" | "RULE_NOT_FOUND" | "REQUEST_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "DISPUTE_NOT_FOUND" | "DAY_NOT_FOUND" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "DUPLICATE_PHONE" | "DUPLICATE_ID_NUMBER" | "DUPLICATE_EMAIL" | "DUPLICATE_REQUEST" | "DUPLICATE_REFERENCE" | "CARD_ALREADY_LINKED" | "CARD_NOT_LINKED" | "CARD_PROOF_USED" | "KEYSET_RETIRED" | "ALREADY_BLOCKED" | "NOT_BLOCKED" | "NOT_CLOSABLE" | "ALREADY_REFUNDED" | "NOT_REFUNDABLE" | "ALREADY_RESOLVED" | "APPROVAL_NOT_PENDING" | "ALREADY_DISPUTED" | "NOT_DISPUTABLE" | "DISPUTE_NOT_OPEN" | "ALREADY_SUSPENDED" | "NOT_SUSPENDED" | "DAY_NOT_CLOSED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_ENCODING" | "VALIDATION_FAILED" | "CURRENCY_NOT_SUPPORTED" | "SELF_TRANSFER" | "REFUND_EXCEEDS_REMAINING" | "KYC_REQUIREMENTS_NOT_MET" | "RATE_LIMITED" | "INTERNAL_ERROR" | "SERVICE_UNAVAILABLE";
 
 export type Factor = "totp" | "passkey";
 
@@ -1758,6 +1836,16 @@ export interface NewChildCard {
   /** Letters, marks, spaces, apostrophes and hyphens, and a period at the end of a word */
   child_name: string;
   child_relationship?: string | null;
+}
+
+/** A cardholder's dispute. Without `amount`, the rest of the payment is disputed. */
+export interface NewDispute {
+  transaction_id: string;
+  reason: DisputeReason;
+  description?: string | null;
+  /** Decimal amount in major units */
+  amount?: string | null;
+  request_id?: string | null;
 }
 
 export interface NewDocument {
@@ -3576,9 +3664,9 @@ export interface WebhookEndpointWithSecret {
   secret: string;
 }
 
-export type WebhookEventFilter = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "day.closed" | "processor.suspended" | "webhook_endpoint.disabled" | "*";
+export type WebhookEventFilter = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "dispute.created" | "dispute.answered" | "dispute.decided" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "day.closed" | "processor.suspended" | "webhook_endpoint.disabled" | "*";
 
-export type WebhookEventType = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "day.closed" | "processor.suspended" | "webhook_endpoint.disabled" | "webhook.test";
+export type WebhookEventType = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "dispute.created" | "dispute.answered" | "dispute.decided" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "day.closed" | "processor.suspended" | "webhook_endpoint.disabled" | "webhook.test";
 
 export interface WebhookTestEvent {
   type: "webhook.test";
@@ -3618,7 +3706,7 @@ export interface WorkItems {
   has_more: boolean;
 }
 
-export type WorkQueueName = "approvals" | "kyc_reviews" | "support_requests" | "alerts" | "held_payments" | "failing_webhooks" | "low_float";
+export type WorkQueueName = "approvals" | "kyc_reviews" | "support_requests" | "alerts" | "held_payments" | "failing_webhooks" | "disputes" | "low_float";
 
 /**
  * Number of items that wait, at most 100, and the time since which the oldest waits.
@@ -3654,6 +3742,9 @@ export type WebhookEvent =
   AlertCreatedEvent |
   AlertResolvedEvent |
   SupportRequestedEvent |
+  DisputeCreatedEvent |
+  DisputeAnsweredEvent |
+  DisputeDecidedEvent |
   ApprovalCreatedEvent |
   ApprovalExecutedEvent |
   ApprovalRejectedEvent |

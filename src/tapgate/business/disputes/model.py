@@ -5,11 +5,11 @@ from typing import Final
 
 import msgspec
 
+from tapgate.core.public_names import get_counterparty_name
 from tapgate.core.records import build_record
 from tapgate.ledger import chart
 from tapgate_client import ids, money
 from tapgate_client.errors import ApiError, Code, invalid_field
-from tapgate_client.names import get_counterparty_name
 from tapgate_client.schemas.disputes import DisputeRecord, DisputeStatus
 
 #: A payment can be disputed for this long.

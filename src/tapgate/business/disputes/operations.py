@@ -9,10 +9,11 @@ from tapgate.auth.actors import Actor
 from tapgate.business.disputes import model, queries
 from tapgate.business.disputes.model import Dispute
 from tapgate.core.message_templates import TEMPLATES
+from tapgate.core.public_names import hide_links
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
-from tapgate.events.notifications.events import publish
 from tapgate.events.notifications.notification_messages import enqueue_message
+from tapgate.events.webhooks.webhook_events import publish
 from tapgate.ledger.commands import (
     AuditFacts,
     DisputeRefund,
@@ -22,7 +23,6 @@ from tapgate.ledger.commands import (
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import money
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.names import hide_links
 from tapgate_client.schemas.disputes import DisputeStatus, NewDispute
 from tapgate_client.schemas.subscribers import SubscriberLanguage
 

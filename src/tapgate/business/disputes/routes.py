@@ -7,6 +7,7 @@ from tapgate.business.customers.subscribers.restriction import require_account_a
 from tapgate.business.disputes import model, operations, queries, refunds
 from tapgate.business.disputes.model import Dispute
 from tapgate.business.payments.transactions.money_requests import decode_id
+from tapgate.core.pagination import paginate
 from tapgate.core.records import DisputeId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
@@ -27,7 +28,7 @@ from tapgate_client.schemas.disputes import (
     DisputeResponse,
     NewDispute,
 )
-from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.pagination import Page
 
 _CARDHOLDER_ACCESS = Access(roles="AS", service=True)
 _READ_ACCESS = Access(roles="ACSF", service=True, hmac="pos")

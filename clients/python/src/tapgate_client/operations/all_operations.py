@@ -13,6 +13,7 @@ from tapgate_client.operations.cards import CardsOperations
 from tapgate_client.operations.commission_rules import CommissionRulesOperations
 from tapgate_client.operations.compliance import ComplianceOperations
 from tapgate_client.operations.day_close import DayCloseOperations
+from tapgate_client.operations.disputes import DisputesOperations
 from tapgate_client.operations.fee_rules import FeeRulesOperations
 from tapgate_client.operations.general_ledger import GeneralLedgerOperations
 from tapgate_client.operations.in_app_payments import InAppPaymentsOperations
@@ -54,6 +55,8 @@ class AllOperations(OperationGroup[M]):
         self.agents: AgentsOperations[M] = AgentsOperations(transport)
         #: Search, export and inspect transactions and their ledger entries.
         self.transactions: TransactionsOperations[M] = TransactionsOperations(transport)
+        #: Card payments that cardholders contest, with merchant responses and decisions.
+        self.disputes: DisputesOperations[M] = DisputesOperations(transport)
         #: Fees per transaction type and amount.
         self.fee_rules: FeeRulesOperations[M] = FeeRulesOperations(transport)
         #: Agent commissions per transaction type and tier.

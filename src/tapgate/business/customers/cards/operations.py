@@ -28,7 +28,6 @@ from tapgate.ledger.card_proofs.proof_verifier import (
 )
 from tapgate.ledger.pins.pin_storage import set_pin
 from tapgate.ledger.pins.pin_verifier import PinVerifier
-from tapgate.events.notifications.account_notices import send_notice
 from tapgate.runtime.store.database import RaiseAfterCommit
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids

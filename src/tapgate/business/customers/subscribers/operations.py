@@ -12,7 +12,6 @@ from tapgate.core.settings import Settings
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.events.notifications.account_notices import send_notice, send_phone_changed
 from tapgate.events.webhooks.webhook_events import publish
-from tapgate.events.notifications.account_notices import send_notice, send_phone_changed
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.pins.pin_storage import set_pin
