@@ -1,1 +1,1 @@
-UPDATE partners SET webhook_secret_by = 701 WHERE id = (SELECT min(id) FROM partners);
+UPDATE request_logs SET idempotency_key = 'order-1', transaction_id = 1;
