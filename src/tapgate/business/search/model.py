@@ -11,7 +11,7 @@ from tapgate.auth.principals import Principal
 from tapgate.core.phone_numbers import list_phone_prefixes, parse_phone_number
 from tapgate.runtime.store.conditions import MIN_SEARCH_LENGTH
 from tapgate.runtime.store.database import Database
-from tapgate_client import ids
+from tapgate_client import ids, money
 from tapgate_client.schemas.search import SearchResult, SearchType
 
 
@@ -31,6 +31,7 @@ class Search(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     zone: ZoneInfo
     country: str | None
     logged_since: datetime  # start of the request log
+    currency: str
     text: str
     limit: int
 
@@ -47,6 +48,16 @@ class Search(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def phone_prefixes(self) -> list[str]:
         return list_phone_prefixes(self.text, self.country)
+
+    @cached_property
+    def amount(self) -> int | None:
+        """The amount in minor units that the text is, such as `16.50`, or None."""
+        try:
+            return (
+                money.parse(self.text.replace(",", ""), self.currency) if "." in self.text else None
+            )
+        except money.AmountError:
+            return None
 
     @property
     def words(self) -> str | None:

@@ -118,6 +118,7 @@ async def search_records(request: RequestContext, query: SearchQuery) -> SearchR
     - a transaction's approval code, idempotency key (`request_id`), or a processor's or partner's
       reference
     - the `X-Request-ID` or the idempotency key of a logged API request
+    - an amount with a decimal point, such as `16.50`, among the newest 20,000 transactions
     - the beginning of a subscriber's first or last name, or parts of the name of a subscriber,
       processor, agent, partner or admin
 
@@ -136,6 +137,7 @@ async def search_records(request: RequestContext, query: SearchQuery) -> SearchR
         zone=services.settings.timezone,
         country=services.settings.country,
         logged_since=services.clock() - timedelta(days=services.settings.request_log_days),
+        currency=services.settings.currency,
         text=text,
         limit=query.limit,
     )

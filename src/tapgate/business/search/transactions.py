@@ -1,5 +1,7 @@
 """Search for transactions by what receipts and logs show."""
 
+from typing import Final
+
 from tapgate.business.payments.transactions import queries
 from tapgate.business.payments.transactions.reader import TransactionReader
 from tapgate.business.search.model import Match, Search, build_match
@@ -11,11 +13,17 @@ from tapgate_client import ids
 from tapgate_client.schemas.search import SearchType
 from tapgate_client.schemas.transactions import PartyRecord, TransactionRecord
 
+#: There is no index by amount, so the search reads a bounded number of transactions.
+_FIND_BY_AMOUNT: Final = """
+    SELECT id FROM (SELECT id, amount FROM transactions ORDER BY id DESC LIMIT 20000) AS newest
+    WHERE amount = $1 ORDER BY id DESC LIMIT $2"""
+
 
 async def find_transactions(search: Search) -> list[Match]:
-    """Find transactions by ID, approval code, request ID, or the merchant's or partner's reference.
+    """Find transactions by ID, approval code, request ID, reference or amount.
 
-    All of them are exact. Archived transactions are not found.
+    All of them are exact, except amounts, which are searched only among new transactions. Archived
+    transactions are not found.
     """
     transaction_id = search.decode_id(ids.TRANSACTION)
     if transaction_id is not None:
@@ -30,14 +38,19 @@ async def find_transactions(search: Search) -> list[Match]:
             *(await find_by_request_id(search.database, search.text) if has_digit else ()),
             *await find_by_partner_references(search.database, references),
         ]
+    is_exact = bool(found)
+    if not found and search.amount is not None:
+        rows = await search.database.fetch(_FIND_BY_AMOUNT, search.amount, search.limit)
+        found = [row["id"] for row in rows]
     if not found:
         return []
     reader = TransactionReader(search.database, search.caller, search.now, search.zone)
     newest = sorted(set(found), reverse=True)[: search.limit]
-    return [_build_match(record) for record in await reader.list_records(newest)]
+    records = await reader.list_records(newest)
+    return [_build_match(record, is_exact=is_exact) for record in records]
 
 
-def _build_match(record: TransactionRecord) -> Match:
+def _build_match(record: TransactionRecord, *, is_exact: bool) -> Match:
     return build_match(
         SearchType.TRANSACTION,
         record.id,
@@ -47,7 +60,7 @@ def _build_match(record: TransactionRecord) -> Match:
         record.approval_code,
         f"{record.created_at[:16].replace('T', ' ')} UTC",
         status=record.status,
-        is_exact=True,
+        is_exact=is_exact,
     )
 
 

@@ -52,13 +52,27 @@
   }
 
   function choose(input, option) {
+    if (option.dataset.fill) return fill(input, option.dataset.fill);
     close(input);
-    if (option.href) location.assign(option.href);
+    if (option.href) openEntry(option.href);
     else {
       input.value = option.dataset.label;
       setChosenId(input, option.dataset.value);
       input.dispatchEvent(new Event("change", { bubbles: true }));
     }
+  }
+
+  // An action of the palette that needs a record: the next words find the record.
+  function fill(input, text) {
+    input.value = text;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+
+  // A link to an action on this page does not load the page again.
+  function openEntry(href) {
+    const isHere = new URL(href).pathname === location.pathname && href.includes("#do=");
+    location.assign(href);
+    if (isHere) document.dispatchEvent(new Event("palette:act"));
   }
 
   // A picker submits the ID of the chosen record with the text, which is its name.
@@ -87,6 +101,7 @@
       event.preventDefault(); // and do not close the dialog of the form
       event.stopPropagation();
       close(input);
+      if (input.id === SEARCH_ID) input.blur();
     } else if (event.key === "Tab") close(input);
   }
 
@@ -95,8 +110,10 @@
     const isShortcut = (event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k";
     if (!input || !isShortcut || document.querySelector("dialog:modal")) return;
     event.preventDefault();
+    input.form.classList.add("palette");
     input.focus();
     input.select();
+    input.dispatchEvent(new Event("palette"));
   }
 
   document.addEventListener("keydown", (event) => {
@@ -113,7 +130,9 @@
     if (input && document.activeElement === input) open(input);
   });
   document.addEventListener("focusout", (event) => {
-    if (event.target.matches("[role=combobox]")) close(event.target);
+    if (!event.target.matches("[role=combobox]")) return;
+    close(event.target);
+    event.target.form?.classList.remove("palette");
   });
   // Keep the focus in the input while an option is pressed.
   document.addEventListener("mousedown", (event) => {
@@ -121,7 +140,8 @@
   });
   document.addEventListener("click", (event) => {
     const option = event.target.closest("[role=option]:not([aria-disabled])");
-    if (option && !option.href) choose(getInput(option.closest("[role=listbox]")), option);
+    if (option?.href?.includes("#do=")) event.preventDefault();
+    if (option && (!option.href || option.href.includes("#do="))) choose(getInput(option.closest("[role=listbox]")), option);
   });
   addEventListener("resize", () => {
     const input = document.activeElement;

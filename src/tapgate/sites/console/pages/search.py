@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from tapgate.http.endpoint import Reply
+from tapgate.sites.console.components import palette
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.pickers import find_records
 from tapgate.sites.console.rendering import get_result_path
@@ -18,13 +19,13 @@ _RESULTS: Final = 50
 async def show_results(request: PageRequest) -> Reply[bytes]:
     """Render the results, or redirect to the only one: Enter opens it before suggestions appear."""
     text = request.query.get("q")
-    limit = _SUGGESTIONS if request.is_partial else _RESULTS
-    results = [] if text is None else await find_records(request, text, limit=limit)
+    if request.is_partial:
+        groups = await palette.list_groups(request, text or "", request.query.get("recent") or "")
+        return request.render("search/palette.html", text=text or "", groups=groups)
+    results = [] if text is None else await find_records(request, text, limit=_RESULTS)
     for result in results:
         result["path"] = get_result_path(result["type"], result["id"])
     results = [result for result in results if result["path"] is not None]
-    if request.is_partial:
-        return _render_options(request, text, results, list_id="found", is_picker=False)
     if len(results) == 1:
         return request.redirect(results[0]["path"])
     return request.render("search/page.html", text=text, results=results)
@@ -38,16 +39,15 @@ async def list_choices(request: PageRequest) -> Reply[bytes]:
     found = (
         [] if text is None else await find_records(request, text, types=types, limit=_SUGGESTIONS)
     )
-    return _render_options(request, text, found, list_id=f"choice-{field}", is_picker=True)
+    return _render_options(request, text, found, list_id=f"choice-{field}")
 
 
 def _render_options(
-    request: PageRequest, text: str | None, results: list[Any], *, list_id: str, is_picker: bool
+    request: PageRequest, text: str | None, results: list[Any], *, list_id: str
 ) -> Reply[bytes]:
     return request.render(
         "search/options.html",
         text=text or "",
         results=results,
         list_id=list_id,
-        is_picker=is_picker,
     )
