@@ -79,6 +79,7 @@ async def test_every_operation_gets_a_response(
     await call_merchant_operations(client_factory, admin, people)
     await call_partner_operations(client_factory, admin, people)
     await call_compliance_operations(client_factory, admin, people)
+    await call_replacement_operations(client_factory, admin, people)
     await client_factory.services.request_log.flush()
     await call_closing_operations(admin, people)
     await call_approval_operations(client_factory, admin)
@@ -490,6 +491,19 @@ async def call_merchant_operations(
     assert (await admin.processors.get_totals(status="active")).count == 1
     assert (await admin.agents.get_totals(status="active")).count == 2
     assert (await admin.partners.get_totals()).currency == "SLE"
+
+
+async def call_replacement_operations(
+    client_factory: ClientFactory, admin: AsyncTapgateClient, people: dict[str, str]
+) -> None:
+    client_factory.harness.advance_clock(minutes=2)  # a phone gets one code a minute
+    await admin.cards.upload(b"Serial No.,MAC Address\nTAP-SPARE,\n")
+    owner = await admin.subscribers.get(people["b"])
+    blocked = await admin.cards.replace("TAP-B", reason="lost")
+    assert blocked.card.status == "LOST"
+    code = await client_factory.harness.get_pending_code(owner.phone_number)
+    replaced = await admin.cards.confirm_replacement("TAP-B", card_serial="TAP-SPARE", otp=code)
+    assert replaced.card.subscriber_id == people["b"]
 
 
 async def call_card_proof_operations(

@@ -377,6 +377,30 @@ export class Operations extends Transport {
   }
 
   /**
+   * Begin to replace a subscriber's card.
+   *
+   * Blocks the card permanently, if it is not yet, and sends a one-time code to the subscriber's
+   * phone, which only this caller can use. Repeat the request for a new code. A child card is
+   * blocked and created again instead.
+   *
+   * Access: an admin (support_user, system_admin).
+   */
+  replaceCard(serial: string, body: schemas.CardReplacement, options?: RequestOptions): Promise<schemas.CardResponse> {
+    return this.send("POST", `/api/v1/cards/${encodeURIComponent(serial)}/replace`, { body }, options);
+  }
+
+  /**
+   * Link a new card in place of a lost one, with the code from the subscriber's phone.
+   *
+   * The new card uses the subscriber's PIN. Returns the new card.
+   *
+   * Access: an admin (support_user, system_admin).
+   */
+  confirmCardReplacement(serial: string, body: schemas.CardReplacementConfirmation, options?: RequestOptions): Promise<schemas.CardResponse> {
+    return this.send("POST", `/api/v1/cards/${encodeURIComponent(serial)}/replace/confirm`, { body }, options);
+  }
+
+  /**
    * Block a card.
    *
    * All later payments with the card are declined, and the subscriber is notified. With the reason

@@ -719,6 +719,21 @@ export interface CardRecord {
   updated_at: string;
 }
 
+/** Why a card is replaced. It is blocked permanently. */
+export interface CardReplacement {
+  reason: CardReplacementReason;
+}
+
+/** New card, and the code from the customer's phone. */
+export interface CardReplacementConfirmation {
+  /** 1 to 32 letters, digits or dashes */
+  card_serial: string;
+  /** 6 digits */
+  otp: string;
+}
+
+export type CardReplacementReason = "lost" | "stolen" | "damaged";
+
 export interface CardResponse {
   success: boolean;
   message: string;

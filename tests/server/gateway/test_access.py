@@ -218,6 +218,9 @@ ADDED_ACCESS = {
     # For investigating a transaction.
     "GET /api/v1/transactions/{id}/entries": "all",
     "GET /api/v1/transactions/{id}/chain": "all",
+    # Replacing a lost card with a code from the customer's phone.
+    "POST /api/v1/cards/{serial}/replace": "A S",
+    "POST /api/v1/cards/{serial}/replace/confirm": "A S",
     "POST /api/v1/transactions/{id}/refund": "F A S",  # support with an approval
     "POST /api/v1/transactions/{id}/send-receipt": "A S F",
     "GET /api/v1/overview": "all",  # platform dashboard

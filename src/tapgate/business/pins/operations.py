@@ -131,7 +131,7 @@ class PinOperations(Generic[Key]):
         # Do not lock the account: `reset` locks the code before the account, and the opposite order
         # could deadlock.
         owner = await self._get_owner(tx, actor, key)
-        await _require_settled_phone(tx, owner)
+        await require_settled_phone(tx, owner)
         await codes.send(
             tx, owner.reset_code_request, owner.phone_number, language=owner.language, vault=vault
         )
@@ -151,7 +151,7 @@ class PinOperations(Generic[Key]):
         """Set a new PIN with a one-time code. This resets the failure count and unlocks the PIN."""
         pin_verifier.require_strong("new_pin", new_pin)
         owner = await self._get_owner(tx, actor, key)
-        await _require_settled_phone(tx, owner)
+        await require_settled_phone(tx, owner)
         await codes.redeem(
             tx,
             actor,
@@ -170,7 +170,7 @@ class PinOperations(Generic[Key]):
         await _set_pin(tx, actor, locked, new_pin, "pin_reset", pin_verifier=pin_verifier)
 
 
-async def _require_settled_phone(tx: Transaction, owner: PinOwner) -> None:
+async def require_settled_phone(tx: Transaction, owner: PinOwner) -> None:
     """Raise 403 if the phone number that receives the code was changed recently.
 
     Otherwise an admin could change the number and then reset the PIN with it.
@@ -183,7 +183,7 @@ async def _require_settled_phone(tx: Transaction, owner: PinOwner) -> None:
         until = format_rfc3339(changed_at + PHONE_CHANGE_PERIOD)
         raise ApiError(
             Code.FORBIDDEN,
-            f"The phone number was changed recently. The PIN can be reset from {until}.",
+            f"The phone number was changed recently. Codes sent to it are accepted from {until}.",
             details={"required": ["an older phone number"], "until": until},
         )
 

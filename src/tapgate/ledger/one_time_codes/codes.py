@@ -33,7 +33,7 @@ class CodeRequest(NamedTuple):
     The column `subscriber_id` contains its ID.
     """
 
-    purpose: Literal["reset_pin", "restricted_access"]
+    purpose: Literal["reset_pin", "restricted_access", "replace_card"]
     holder_id: int
     requester: str
 

@@ -18,7 +18,8 @@ _ACTIONS: Final[Mapping[str, str]] = {
     "approval": "approved cancelled created executed expired rejected result_disclosed",
     "approval_rules": "resumed suspended updated",
     "branding": "updated",
-    "card": "blocked linked personalization_started personalized unblocked updated uploaded"
+    "card": "blocked linked personalization_started personalized replaced replacement_requested"
+    " unblocked updated uploaded"
     f" {_PIN_ACTIONS}",
     "commission_rules": "replaced",
     "compliance_rule": "created deleted updated",

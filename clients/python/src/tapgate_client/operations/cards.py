@@ -160,6 +160,39 @@ class CardsOperations(OperationGroup[M]):
             )
         """
 
+    @acts("POST /api/v1/cards/{serial}/replace")
+    def replace(self, serial: str, *, reason: str) -> CardResponse:
+        """Begin to replace a subscriber's card.
+
+        Blocks the card permanently, if it is not yet, and sends a one-time code to the subscriber's
+        phone, which only this caller can use. Repeat the request for a new code. A child card is
+        blocked and created again instead.
+
+        Access: an admin (support_user, system_admin).
+
+        Args:
+            reason: `lost`, `stolen` or `damaged`.
+
+        Example:
+            client.cards.replace("TAP-000001", reason="lost")
+        """
+
+    @acts("POST /api/v1/cards/{serial}/replace/confirm")
+    def confirm_replacement(self, serial: str, *, card_serial: str, otp: str) -> CardResponse:
+        """Link a new card in place of a lost one, with the code from the subscriber's phone.
+
+        The new card uses the subscriber's PIN. Returns the new card.
+
+        Access: an admin (support_user, system_admin).
+
+        Args:
+            card_serial: 1 to 32 letters, digits or dashes.
+            otp: 6 digits.
+
+        Example:
+            client.cards.confirm_replacement("TAP-000001", card_serial="TAP-000001", otp="402917")
+        """
+
     @acts("POST /api/v1/cards/{serial}/block")
     def block(self, serial: str, *, reason: str) -> DisclosedCardResponse:
         """Block a card.

@@ -11,7 +11,9 @@ from tapgate_client.schemas.common import SuccessResponse
 from tapgate_client.schemas.fields import (
     Amount,
     CardSerial,
+    Choice,
     IdRule,
+    OneTimeCode,
     PersonName,
     Pin,
     Reference,
@@ -162,6 +164,27 @@ class CardFilters(PageQuery, kw_only=True):
 
 class CardBlock(msgspec.Struct, kw_only=True):
     reason: CardBlockReason
+
+
+class CardReplacement(msgspec.Struct, kw_only=True):
+    """Why a card is replaced. It is blocked permanently."""
+
+    reason: Annotated[
+        CardBlockReason,
+        Choice(
+            CardBlockReason.LOST,
+            CardBlockReason.STOLEN,
+            CardBlockReason.DAMAGED,
+            name="CardReplacementReason",
+        ),
+    ]
+
+
+class CardReplacementConfirmation(msgspec.Struct, kw_only=True):
+    """New card, and the code from the customer's phone."""
+
+    card_serial: CardSerial
+    otp: OneTimeCode
 
 
 class CardResponse(SuccessResponse, kw_only=True):

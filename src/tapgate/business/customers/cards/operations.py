@@ -56,9 +56,9 @@ async def link(
         tx, actor, build_owner(holder), link.pin, "pin_verified", pin_verifier=pin_verifier
     )
     now = tx.now()
-    _raise_after_commit(model.get_link_error(card, holder, now))
+    raise_after_commit(model.get_link_error(card, holder, now))
     after = model.link(card, holder, now)
-    return await _save(tx, actor, card, after, now, "linked", settings=settings)
+    return await save(tx, actor, card, after, now, "linked", settings=settings)
 
 
 async def link_to_child(
@@ -78,12 +78,12 @@ async def link_to_child(
         tx, actor, build_owner(holder), child.parent_pin, "pin_verified", pin_verifier=pin_verifier
     )
     now = tx.now()
-    _raise_after_commit(model.get_link_error(card, holder, now))
+    raise_after_commit(model.get_link_error(card, holder, now))
     child_card_count = await queries.count_child_cards(tx, holder.id, now)
-    _raise_after_commit(model.get_child_card_error(holder, child_card_count))
+    raise_after_commit(model.get_child_card_error(holder, child_card_count))
     after = model.link_to_child(card, holder, child, settings.currency, now)
     await set_pin(tx, card.id, pin_verifier.hash(child.child_pin))
-    return await _save(tx, actor, card, after, now, "linked", settings=settings)
+    return await save(tx, actor, card, after, now, "linked", settings=settings)
 
 
 async def block(
@@ -97,7 +97,7 @@ async def block(
     before = await queries.lock(tx, serial)
     now = tx.now()
     after = model.block(before, reason, now)
-    return await _save(tx, actor, before, after, now, "blocked", reason=reason, settings=settings)
+    return await save(tx, actor, before, after, now, "blocked", reason=reason, settings=settings)
 
 
 async def unblock(
@@ -108,7 +108,7 @@ async def unblock(
         await require_editable(tx, actor, await subscribers.get(tx, before.subscriber_id))
     now = tx.now()
     after = model.unblock(before, reason, now)
-    return await _save(tx, actor, before, after, now, "unblocked", reason=reason, settings=settings)
+    return await save(tx, actor, before, after, now, "unblocked", reason=reason, settings=settings)
 
 
 async def update_child_card(
@@ -120,7 +120,7 @@ async def update_child_card(
     after = model.apply_update(before, update, settings.currency)
     if after == before:
         return before
-    return await _save(tx, actor, before, after, tx.now(), "updated", settings=settings)
+    return await save(tx, actor, before, after, tx.now(), "updated", settings=settings)
 
 
 async def require_editable_child_card(tx: Transaction, actor: Actor, card: Card) -> Subscriber:
@@ -169,7 +169,7 @@ async def _require_valid_proof(tx: Transaction, card: Card, proof: ProofResult) 
         raise RaiseAfterCommit(await tap_history.reject(tx, card, proof, error_code))
 
 
-def _raise_after_commit(error: ApiError | None) -> None:
+def raise_after_commit(error: ApiError | None) -> None:
     """Raise an error that follows a correct PIN, so that the reset failure count is committed."""
     if error is not None:
         raise RaiseAfterCommit(error)
@@ -185,7 +185,7 @@ async def _send_notice(tx: Transaction, card: Card, action: str, reason: str | N
     await send_notice(tx, holder.notice_recipient, Notice.CARD_CHANGED, card.masked_serial, text)
 
 
-async def _save(
+async def save(
     tx: Transaction,
     actor: Actor,
     before: Card,

@@ -1,7 +1,7 @@
 """Card endpoints."""
 
 from tapgate.auth.disclosure import find_hidden_accounts
-from tapgate.business.customers.cards import operations, queries
+from tapgate.business.customers.cards import operations, queries, replacement
 from tapgate.business.customers.cards.model import Card, to_disclosed_record, to_record
 from tapgate.business.customers.cards.pins import pin_operations
 from tapgate.business.customers.cards.upload import upload
@@ -24,6 +24,8 @@ from tapgate_client.schemas.cards import (
     CardFilters,
     CardLink,
     CardRecord,
+    CardReplacement,
+    CardReplacementConfirmation,
     CardResponse,
     ChildCardUpdate,
     DisclosedCardResponse,
@@ -61,6 +63,15 @@ _LINK_ERRORS = (
     Code.SUBSCRIBER_BLOCKED,
     Code.NOT_CLOSABLE,
     Code.VALIDATION_FAILED,
+)
+
+
+_REPLACE_ERRORS = (
+    Code.CARD_NOT_FOUND,
+    Code.CARD_NOT_LINKED,
+    Code.OTP_REQUIRED,
+    Code.NOT_CLOSABLE,
+    Code.RATE_LIMITED,
 )
 
 
@@ -183,6 +194,58 @@ async def update_card(
         tx, request.actor, serial, body, settings=request.services.settings
     )
     return _to_record(request, card)
+
+
+@endpoints.post(
+    "/{serial}/replace",
+    access=Access(roles="AS"),
+    errors=_REPLACE_ERRORS,
+    unguarded=Unguarded.TAKES_RIGHTS,
+)
+async def replace_card(
+    request: RequestContext, tx: Transaction, serial: str, body: CardReplacement
+) -> CardResponse:
+    """Begin to replace a subscriber's card.
+
+    Blocks the card permanently, if it is not yet, and sends a one-time code to the subscriber's
+    phone, which only this caller can use. Repeat the request for a new code. A child card is
+    blocked and created again instead.
+    """
+    services = request.services
+    card = await replacement.begin(
+        tx, request.actor, serial, body.reason, vault=services.vault, settings=services.settings
+    )
+    return CardResponse(
+        message="Card blocked. A one-time code was sent to the subscriber's phone",
+        card=_to_record(request, card),
+    )
+
+
+@endpoints.post(
+    "/{serial}/replace/confirm",
+    access=Access(roles="AS"),
+    errors=(*_REPLACE_ERRORS, Code.INVALID_OTP, Code.CARD_ALREADY_LINKED, Code.NOT_BLOCKED),
+    unguarded=Unguarded.ONE_TIME_CODE,
+    objects=ObjectAccess.UNRESTRICTED | ObjectAccess.OTP,
+)
+async def confirm_card_replacement(
+    request: RequestContext, tx: Transaction, serial: str, body: CardReplacementConfirmation
+) -> CardResponse:
+    """Link a new card in place of a lost one, with the code from the subscriber's phone.
+
+    The new card uses the subscriber's PIN. Returns the new card.
+    """
+    services = request.services
+    card = await replacement.confirm(
+        tx,
+        request.actor,
+        serial,
+        body.card_serial,
+        body.otp,
+        vault=services.vault,
+        settings=services.settings,
+    )
+    return CardResponse(message="Card replaced", card=_to_record(request, card))
 
 
 @endpoints.post(
