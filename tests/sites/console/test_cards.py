@@ -12,6 +12,7 @@ from drivers.console import ConsoleClient, ConsoleClients, contains_digits
 from drivers.csv_files import read_rows
 from harness import Harness
 from tapgate.business.customers.cards.model import BLOCK_REASON_TEXTS
+from tapgate.sites.console.components.tap_chart import build_tap_marks
 from tapgate.sites.console.pages.cards import ACTIONS
 from tapgate_sandbox.software_card import SoftwareCard
 
@@ -360,3 +361,37 @@ async def test_only_child_cards_in_use_can_be_edited(ada: ConsoleClient, harness
     for card in (serial, own_card):
         text = await ada.get_page_text(f"/console/cards/{card}")
         assert "card.update" not in text and "_pin" not in text
+
+
+async def test_lost_card_is_replaced_in_two_steps(
+    console_clients: ConsoleClients, harness: Harness
+) -> None:
+    customer = await harness.create_subscriber()
+    old = await harness.create_card(customer["id"])
+    not_linked = dict.fromkeys(("type", "account_id", "pin_holder_id", "linked_at"))
+    new = await harness.create_card(customer["id"], status="UNASSIGNED", **not_linked)
+    support = await console_clients.create_signed_in("S")
+    assert "card.replace?serial=" in await support.get_page_text(f"/console/cards/{old}")
+    begun = await support.submit_action("card.replace", {"reason": "lost"}, serial=old)
+    assert begun.headers["HX-Redirect"] == f"/console/cards/{old}/replace"
+    text = await support.get_page_text(f"/console/cards/{old}/replace")
+    assert "Code sent" in text and "card.replace_confirm?serial=" in text
+    code = await harness.get_pending_code(customer["phone_number"])
+    form = {"card_serial": new, "otp": code}
+    await support.submit_action("card.replace_confirm", form, serial=old)
+    assert 'class="plastic"' in await support.get_page_text(f"/console/cards/{new}")
+
+
+def test_rejected_counters_are_drawn_below_the_genuine_card() -> None:
+    counters = (("accepted", 5), ("used", 3), ("accepted", 4), ("accepted", 3))  # newest first
+    taps = {"data": [{"result": result, "counter": counter} for result, counter in counters]}
+    chart = build_tap_marks(taps)
+    assert chart is not None
+    assert [(mark.counter, mark.is_accepted) for mark in chart.marks] == [
+        (3, True),
+        (4, True),
+        (3, False),
+        (5, True),
+    ]
+    assert chart.marks[0].y > chart.marks[1].y > chart.marks[3].y
+    assert build_tap_marks({"data": taps["data"][2:]}) is None, "no rejected tap"

@@ -7,7 +7,7 @@ from typing import Final
 _VERBS: Final[Mapping[str, str]] = {
     "plus": "create register register_sub add new_amount new_total new_count new_wrong_pins",
     "upload": "document",
-    "link": "link",
+    "link": "link replace_confirm",
     "credit-card": "child",
     "key-round": "key",
     "pencil": "update edit amount total count wrong_pins level_1 level_2 level_3",
@@ -23,7 +23,7 @@ _VERBS: Final[Mapping[str, str]] = {
     "shield-check": "verify verify_pin check step_up",
     "lock-keyhole": "change_pin password enter_code",
     "smartphone": "ask_code start_totp start_first_totp",
-    "refresh-cw": "rotate rotate_secret rotate_webhook_secret",
+    "refresh-cw": "replace rotate rotate_secret rotate_webhook_secret",
     "shield-alert": "alert",
     "eye": "investigate",
     "check": "approve release resolve confirm",

@@ -118,6 +118,10 @@ RECORD_ACTIONS: Final = (
         types="card",
     ),
     Command(
+        source_text("Replace card"), "", "POST /api/v1/cards/{serial}/replace", "card.replace",
+        "lost stolen", types="card",
+    ),
+    Command(
         source_text("Unblock card"), "", "POST /api/v1/cards/{serial}/unblock", "card.unblock",
         types="card",
     ),

@@ -19,6 +19,7 @@ from tapgate.sites.console.components.related import (
     get_last_code,
 )
 from tapgate.sites.console.components.state_actions import build_state_action
+from tapgate.sites.console.components.tap_chart import build_tap_marks
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
@@ -112,6 +113,31 @@ ACTIONS = (
         success_message="Card permanently blocked.",
         is_dangerous=True,
     ),
+    Action(
+        name="card.replace",
+        endpoint=f"POST {_ITEM_PATH}/replace",
+        title="Replace this card?",
+        description="Blocks the card permanently and sends a code to the customer's phone. With "
+        "the code, you link a new card. The customer keeps the PIN and doesn't enter it here.",
+        button="Replace",
+        fields=(_REASON._replace(choices=_PERMANENT_REASONS),),
+        success_message="Card blocked. Code sent.",
+        redirect_path="/console/cards/{serial}/replace",
+    ),
+    Action(
+        name="card.replace_confirm",
+        endpoint=f"POST {_ITEM_PATH}/replace/confirm",
+        title="Link the new card",
+        description="Choose a card that isn't linked yet, by serial, or hold it to a reader that "
+        "types its UID. Then ask the customer for the code on their phone.",
+        button="Link new card",
+        fields=(
+            Field("card_serial", "New card", "picker", picks="card"),
+            Field("otp", "Code from the customer's phone", hint="6 digits, valid for 5 minutes"),
+        ),
+        success_message="Card replaced.",
+        redirect_path="/console/cards/{serial}",
+    ),
     _build_state_action(
         "unblock", "The card works again immediately, with the same PIN.", fields.OPTIONAL_REASON
     ),
@@ -143,7 +169,26 @@ async def show_card(request: PageRequest, serial: str) -> Reply[bytes]:
         taps=_load_taps(request, record),
         clone_alert=_load_clone_alert(request, record),
     )
-    return request.render("cards/card.html", card=record, tap_limit=RECENT_LIMIT, **parts)
+    return request.render(
+        "cards/card.html",
+        card=record,
+        tap_limit=RECENT_LIMIT,
+        marks=build_tap_marks(parts["taps"]),
+        **parts,
+    )
+
+
+@pages.get("/console/cards/{serial}/replace")
+async def show_replacement(request: PageRequest, serial: str) -> Reply[bytes]:
+    """Render the second step of a replacement: the new card and the customer's code."""
+    record = await request.get(_ITEM_PATH, serial=serial)
+    code = await get_last_code(
+        request,
+        "/api/v1/subscribers/{id}",
+        record["subscriber_id"] or "",
+        template="one_time_code",
+    )
+    return request.render("cards/replace.html", card=record, code=code)
 
 
 @pages.get("/console/cards/{serial}/taps")
@@ -153,7 +198,8 @@ async def show_taps(request: PageRequest, serial: str) -> Reply[bytes]:
         taps=request.get(_TAPS_PATH, serial=serial),
         clone_alert=_load_clone_alert(request, record),
     )
-    return request.render("cards/taps.html", card=record, **parts)
+    marks = build_tap_marks(parts["taps"])
+    return request.render("cards/taps.html", card=record, marks=marks, **parts)
 
 
 async def _load_taps(request: PageRequest, card: dict[str, Any]) -> Any:
