@@ -2918,6 +2918,7 @@ export class Operations extends Transport {
    * - a transaction's approval code, idempotency key (`request_id`), or a processor's or partner's
    *   reference
    * - the `X-Request-ID` or the idempotency key of a logged API request
+   * - an amount with a decimal point, such as `16.50`, among the newest 20,000 transactions
    * - the beginning of a subscriber's first or last name, or parts of the name of a subscriber,
    *   processor, agent, partner or admin
    *
