@@ -55,10 +55,6 @@ _ENDPOINTS: Final[Mapping[SearchType, str]] = {
     SearchType.KEY: "GET /api/v1/admin/api-keys",
     SearchType.API_REQUEST: "GET /api/v1/admin/request-logs",
 }
-#: Endpoints whose callers find a kind of record only if `types` names it, to select one in a form.
-_SELECTING_ENDPOINTS: Final[Mapping[SearchType, str]] = {
-    SearchType.PARTNER: "POST /api/v1/admin/partners/{id}/fund",
-}
 _ACCESS: Final = map_access(
     subscribers.endpoints,
     cards.endpoints,
@@ -126,8 +122,7 @@ async def search_records(request: RequestContext, query: SearchQuery) -> SearchR
     found only by callers that may use its endpoint, and restricted subscribers are hidden as in the
     lists; by its ID, a restricted subscriber is found without personal data. Accounts and keys are
     found if `types` names them or `q` is their ID: API keys by name, signing keys by the name of
-    their processor or partner. Finance users, who fund partners, find them if `types` names them.
-    There are at most `limit` results.
+    their processor or partner. There are at most `limit` results.
     """
     services, text = request.services, query.q.strip()
     parameters = Search(
@@ -159,10 +154,7 @@ def _list_finders(caller: Principal, text: str, types: str | None) -> list[Finde
         requested = [prefix_type]
     else:
         requested = list(_FINDERS)
-    endpoints_by_type = _ENDPOINTS if types is None else {**_ENDPOINTS, **_SELECTING_ENDPOINTS}
-    visible = {
-        kind for kind, name in endpoints_by_type.items() if not _ACCESS[name].get_rejection(caller)
-    }
+    visible = {kind for kind, name in _ENDPOINTS.items() if not _ACCESS[name].get_rejection(caller)}
     finders = [finder for kind, finder in _FINDERS.items() if kind in requested and kind in visible]
     if SearchType.ACCOUNT in requested and SearchType.ACCOUNT in visible:
         holders = [_FINDERS[kind] for kind in _HOLDER_TYPES if kind in visible]

@@ -33,8 +33,7 @@ class SearchOperations(OperationGroup[M]):
         is found only by callers that may use its endpoint, and restricted subscribers are hidden as
         in the lists; by its ID, a restricted subscriber is found without personal data. Accounts
         and keys are found if `types` names them or `q` is their ID: API keys by name, signing keys
-        by the name of their processor or partner. Finance users, who fund partners, find them if
-        `types` names them. There are at most `limit` results.
+        by the name of their processor or partner. There are at most `limit` results.
 
         Access: an admin with any role.
 
