@@ -30,7 +30,7 @@ async def begin(
     card = await queries.lock(tx, serial)
     holder = await _get_holder(tx, actor, card)
     if card.status_at(tx.now()) in (CardStatus.ACTIVE, CardStatus.BLOCKED):
-        card = await operations.block(tx, actor, serial, reason, vault=vault, settings=settings)
+        card = await operations.block(tx, actor, serial, reason, settings=settings)
     await codes.send(
         tx,
         _build_code_request(actor, holder),
