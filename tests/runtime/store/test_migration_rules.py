@@ -36,6 +36,11 @@ async def find_problems(
     return broken, [] if migration.is_concurrent else list_long_locks(before, after)
 
 
+def test_each_migration_has_its_own_number() -> None:
+    numbers = [migration.number for migration in load_migrations()]
+    assert len(numbers) == len(set(numbers))
+
+
 async def test_migrations_follow_the_rules(empty_database_url: str, tmp_path: Path) -> None:
     """Fails for a new migration that an older release or a large installation cannot bear.
 

@@ -339,11 +339,12 @@ def _build_page_query(
     first, end, _ = scope.range_parameters
     return f"""
         WITH page AS MATERIALIZED ({scope.build_ids_query(oldest=oldest)})
-        {_SELECT.format(first=first, last=end)}, {hidden} AS hidden
-        FROM page CROSS JOIN LATERAL (
-            SELECT * FROM transactions WHERE id = page.id AND id >= {first} AND id < {end} OFFSET 0
-        ) t {_JOIN_SIDES}
-        ORDER BY t.id {"ASC" if oldest else "DESC"}"""
+        SELECT listed.* FROM page CROSS JOIN LATERAL (
+            {_SELECT.format(first=first, last=end)}, {hidden} AS hidden
+            FROM transactions t {_JOIN_SIDES}
+            WHERE t.id = page.id AND t.id >= {first} AND t.id < {end} OFFSET 0
+        ) listed
+        ORDER BY page.id {"ASC" if oldest else "DESC"}"""
 
 
 def get_position(filters: TransactionFilters, transaction: Transaction) -> int | tuple[int, int]:
