@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from builders.card_proofs import create_signing_pos, tap
+from builders.card_proofs import create_signing_pos, list_clone_alerts, tap
 from builders.held_transfers import DECISION, create_held_transfer
 from builders.participants import cash_in, create_agent
 from builders.payments import get_rules_by_name, list_alerts, update_rule
@@ -322,3 +322,17 @@ async def test_compliance_check_shows_the_expected_outcome(
     assert "Per-transaction limit exceeded." in response.text
     response = await officer.submit_action("compliance.check", payment | {"amount": "x"})
     assert 'role="alert"' in response.text
+
+
+async def test_clone_alert_tells_the_story_and_draws_the_counters(
+    officer: ConsoleClient, harness: Harness
+) -> None:
+    pos, card = await create_signing_pos(harness)
+    used = tap(card)
+    assert (await pos.pay("10", card_serial=None, card_proof=used)).status_code == 200
+    assert (await pos.pay("10", card_serial=None, card_proof=tap(card))).status_code == 200
+    assert (await pos.pay("40", card_serial=None, card_proof=used)).status_code == 409
+    (alert,) = await list_clone_alerts(harness)
+    text = await officer.get_page_text(f"{QUEUE_URL}/alerts/{alert['id']}")
+    assert "Someone tapped a copy of " in text and "at Shop" in text
+    assert 'class="tap-chart"' in text and "Recent activity" in text

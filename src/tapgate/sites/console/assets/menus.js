@@ -71,4 +71,13 @@
   document.addEventListener("DOMContentLoaded", () => {
     for (const toast of document.querySelectorAll(".toast")) dismissLater(toast);
   });
+
+  // A saved reply is inserted into the reply's field, where it can be changed.
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-insert]");
+    const field = button && document.getElementById(button.dataset.insert);
+    if (!field) return;
+    field.value = [field.value.trim(), button.dataset.text].filter(Boolean).join("\n\n");
+    field.focus();
+  });
 })();

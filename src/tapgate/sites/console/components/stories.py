@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from tapgate.ledger import chart
+from tapgate.ledger.card_proofs.rejected_taps import CLONE_ALERT_TYPE
 from tapgate.sites.console.labels import humanize
 from tapgate.sites.console.rendering import format_amount
 from tapgate.sites.console.translation.translator import Translator, source_text
+from tapgate_client.errors import Code
 from tapgate_client.schemas.transactions import TransactionStatus
 
 Record = Mapping[str, Any]
@@ -93,6 +95,33 @@ def tell_transaction(translator: Translator, record: Record) -> str:
         payee=_name_party(translator, record["to"]),
     )
     return sentence[:1].upper() + sentence[1:]
+
+
+_COPIED_CARD: Final = source_text(
+    "Someone tapped a copy of {card} at {place}. Its counter was used before, so no money moved."
+)
+_FORGED_CARD: Final = source_text(
+    "Someone tapped a card that claims to be {card} at {place}. Its signature is wrong, so no "
+    "money moved."
+)
+_A_TERMINAL: Final = source_text("a terminal")
+
+
+def tell_alert(
+    translator: Translator, alert: Record, transaction: Record | None, merchant: Record | None
+) -> str | None:
+    """Return what an alert is about, or None if only its details tell."""
+    details = alert["details"]
+    if alert["alert_type"] == CLONE_ALERT_TYPE and isinstance(details.get("card_serial"), str):
+        names = (merchant and merchant["name"], details.get("terminal_name"))
+        place = ", ".join(name for name in names if name and isinstance(name, str))
+        is_copy = details.get("reason") == Code.CARD_PROOF_USED
+        return translator.translate(
+            _COPIED_CARD if is_copy else _FORGED_CARD,
+            card=details["card_serial"],
+            place=place or translator.translate(_A_TERMINAL),
+        )
+    return None if transaction is None else tell_transaction(translator, transaction)
 
 
 def _name_party(translator: Translator, party: Record | None) -> str:

@@ -5,14 +5,19 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from tapgate.http.endpoint import Reply
+from tapgate.ledger.card_proofs.rejected_taps import CLONE_ALERT_TYPE
 from tapgate.sites.console.actions import Action
+from tapgate.sites.console.components.case import load_case
 from tapgate.sites.console.components.queues import build_assign_actions, find_next
 from tapgate.sites.console.components.related import gather_by_name, get_audit, get_rules
 from tapgate.sites.console.components.state_actions import build_state_action
+from tapgate.sites.console.components.stories import tell_alert
+from tapgate.sites.console.components.tap_chart import build_tap_marks
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest, Query
 from tapgate.sites.console.pages.compliance_rules import RULES_PATH, describe_rule
 from tapgate.sites.console.site import Pages
+from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 
 pages = Pages()
@@ -157,15 +162,10 @@ async def show_alert(request: PageRequest, id: str) -> Reply[bytes]:
         transaction=_load_if_visible(request, _TRANSACTION_PATH, alert["transaction_id"]),
         audit=get_audit(request, id, _RECENT_LIMIT),
         rules=get_rules(request),
-        customer=_load_if_visible(request, _SUBSCRIBER_PATH, subscriber_id),
-        balance=_load_if_visible(request, "/api/v1/balance/{id}", subscriber_id),
+        case=load_case(request, subscriber_id),
         limits=_load_if_visible(request, f"{_SUBSCRIBER_PATH}/limits", subscriber_id),
-        history=_load_if_visible(
-            request,
-            "/api/v1/transactions",
-            subscriber_id,
-            {"user_id": subscriber_id, "limit": _RECENT_LIMIT},
-        ),
+        merchant=_load_merchant(request, alert["details"].get("processor_id")),
+        taps=_load_taps(request, alert),
         alerts=_load_if_visible(
             request,
             _ALERTS_PATH,
@@ -178,6 +178,8 @@ async def show_alert(request: PageRequest, id: str) -> Reply[bytes]:
     return request.render(
         "compliance/alert.html",
         alert=alert,
+        marks=build_tap_marks(parts.pop("taps")),
+        story=tell_alert(request.translator, alert, transaction, parts.pop("merchant")),
         rule_text=None if rule is None else describe_rule(rule, request.translator),
         is_unresolved=is_unresolved,
         # A transaction that is not under review anymore has already been decided.
@@ -210,6 +212,31 @@ async def _load_if_visible(
         # A rule may have been deleted since it raised the alert.
         if error.code not in (Code.OTP_REQUIRED, Code.RULE_NOT_FOUND):
             raise
+        return None
+
+
+async def _load_merchant(request: PageRequest, public_id: Any) -> Any:
+    """Load a merchant that an alert's details name, which any service can write."""
+    if not isinstance(public_id, str) or ids.decode(ids.PROCESSOR, public_id) is None:
+        return None
+    try:
+        return await request.get("/api/v1/processors/{id}", id=public_id)
+    except ApiError as error:
+        if error.code is not Code.PROCESSOR_NOT_FOUND:
+            raise
+        return None
+
+
+async def _load_taps(request: PageRequest, alert: dict[str, Any]) -> Any:
+    """Load the taps of a card that may have been cloned; None for other alerts."""
+    serial = alert["details"].get("card_serial")
+    if alert["alert_type"] != CLONE_ALERT_TYPE or not isinstance(serial, str) or not serial:
+        return None
+    try:
+        return await request.get_if_allowed("/api/v1/cards/{serial}/taps", serial=serial)
+    except ApiError as error:
+        if error.code not in (Code.OTP_REQUIRED, Code.CARD_NOT_FOUND, Code.NOT_FOUND):
+            raise  # the serial is any text, which may not even be a path
         return None
 
 

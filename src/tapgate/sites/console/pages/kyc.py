@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
+from tapgate.sites.console.components.case import load_case
 from tapgate.sites.console.components.queues import build_assign_actions, find_next
 from tapgate.sites.console.components.related import gather_by_name
 from tapgate.sites.console.form_fields import Field
@@ -115,16 +116,19 @@ async def review_customer(request: PageRequest, id: str) -> Reply[bytes]:
         documents=request.get(f"{_ITEM_PATH}/kyc-documents", {"limit": _MAX_DOCUMENTS}, id=id),
         rule=request.get(_RULE_PATH, kyc_level=str(level)),
         next_rule=request.get(_RULE_PATH, kyc_level=str(next_level)),
+        case=load_case(request, id),
     )
     documents = parts.pop("documents")["data"][::-1]  # in the order of their upload
     pending = [item for item in documents if item["status"] == KycDocumentStatus.PENDING]
+    requirements = _check_requirements(parts["next_rule"]["requirements"], documents)
     return request.render(
         "kyc/review.html",
         customer=customer,
         review=next(iter(parts.pop("reviews")["data"]), None),
         pending=pending,
         earlier=[item for item in documents if item not in pending],
-        requirements=_check_requirements(parts["next_rule"]["requirements"], documents),
+        requirements=requirements,
+        missing=[name for name, is_met in requirements if is_met is False],
         now=request.context.services.clock(),
         **parts,
     )

@@ -4,13 +4,15 @@ from typing import Any, Final
 
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
+from tapgate.sites.console.components.case import load_case
 from tapgate.sites.console.components.queues import build_assign_actions, find_next
 from tapgate.sites.console.components.related import gather_by_name, get_audit
+from tapgate.sites.console.components.saved_replies import list_saved_replies
 from tapgate.sites.console.components.state_actions import build_state_action
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
-from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.subscribers import SubscriberLanguage
 from tapgate_client.schemas.support import MAX_REPLY_LENGTH, SupportRequestStatus
 
 pages = Pages()
@@ -86,7 +88,7 @@ async def show_next(request: PageRequest) -> Reply[bytes]:
 async def show_request(request: PageRequest, id: str) -> Reply[bytes]:
     support_request = await request.get(_REQUEST_PATH, id=id)
     parts = await gather_by_name(
-        customer=_load_customer(request, support_request["subscriber_id"]),
+        case=load_case(request, support_request["subscriber_id"]),
         audit=get_audit(request, id),
     )
     return request.render(
@@ -94,17 +96,10 @@ async def show_request(request: PageRequest, id: str) -> Reply[bytes]:
         support_request=support_request,
         is_closed=support_request["status"] == SupportRequestStatus.CLOSED,
         max_reply_length=MAX_REPLY_LENGTH,
+        saved_replies=list_saved_replies(_get_language(parts["case"])),
         **parts,
     )
 
 
-async def _load_customer(request: PageRequest, subscriber_id: str | None) -> Any:
-    """Load the customer. Return None for a phone without an account, or if it is restricted."""
-    if subscriber_id is None:
-        return None
-    try:
-        return await request.get("/api/v1/subscribers/{id}", id=subscriber_id)
-    except ApiError as error:
-        if error.code is not Code.OTP_REQUIRED:
-            raise
-        return None
+def _get_language(case: dict[str, Any] | None) -> str:
+    return SubscriberLanguage.EN if case is None else case["customer"]["language"]
