@@ -101,7 +101,7 @@
       event.preventDefault(); // and do not close the dialog of the form
       event.stopPropagation();
       close(input);
-      if (input.id === SEARCH_ID) input.blur();
+      input.form?.classList.remove("palette");
     } else if (event.key === "Tab") close(input);
   }
 

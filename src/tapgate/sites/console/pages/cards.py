@@ -182,12 +182,11 @@ async def show_card(request: PageRequest, serial: str) -> Reply[bytes]:
 async def show_replacement(request: PageRequest, serial: str) -> Reply[bytes]:
     """Render the second step of a replacement: the new card and the customer's code."""
     record = await request.get(_ITEM_PATH, serial=serial)
-    code = await get_last_code(
-        request,
-        "/api/v1/subscribers/{id}",
-        record["subscriber_id"] or "",
-        template="one_time_code",
-    )
+    code = None
+    if record["subscriber_id"] is not None:
+        code = await get_last_code(
+            request, "/api/v1/subscribers/{id}", record["subscriber_id"], template="one_time_code"
+        )
     return request.render("cards/replace.html", card=record, code=code)
 
 
