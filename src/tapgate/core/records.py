@@ -23,6 +23,7 @@ _ID_PREFIXES: Final = {
     "partner_id": ids.PARTNER,
     "processor_id": ids.PROCESSOR,
     "resolved_by": ids.ADMIN,
+    "reversal_id": ids.TRANSACTION,
     "rotated_by": ids.ADMIN,
     "rule_id": ids.RULE,
     "subscriber_id": ids.SUBSCRIBER,
@@ -44,6 +45,7 @@ PasskeyId = Annotated[int, ids.PASSKEY]
 ProcessorId = Annotated[int, ids.PROCESSOR]
 RequestLogId = Annotated[int, ids.REQUEST_LOG]
 RuleId = Annotated[int, ids.RULE]
+RecallId = Annotated[int, ids.RECALL]
 SessionId = Annotated[int, ids.SESSION]
 SubscriberId = Annotated[int, ids.SUBSCRIBER]
 SupportRequestId = Annotated[int, ids.SUPPORT_REQUEST]
@@ -59,6 +61,7 @@ NOT_FOUND_CODES: Final = {
     ids.PARTNER: Code.PARTNER_NOT_FOUND,
     ids.PROCESSOR: Code.PROCESSOR_NOT_FOUND,
     ids.REQUEST_LOG: Code.REQUEST_NOT_FOUND,
+    ids.RECALL: Code.RECALL_NOT_FOUND,
     ids.RULE: Code.RULE_NOT_FOUND,
     ids.SUBSCRIBER: Code.SUBSCRIBER_NOT_FOUND,
     ids.SUPPORT_REQUEST: Code.REQUEST_NOT_FOUND,

@@ -62,6 +62,7 @@ PARTNER_FUND: Final = TransactionType.PARTNER_FUND
 PARTNER_DEPOSIT: Final = TransactionType.PARTNER_DEPOSIT
 PROCESSOR_TRANSFER: Final = TransactionType.PROCESSOR_TRANSFER
 REFUND: Final = TransactionType.REFUND
+REVERSAL: Final = TransactionType.REVERSAL
 TRANSACTION_TYPES: Final = tuple(TransactionType)
 
 ACTIVE: Final = AccountStatus.ACTIVE.value
@@ -72,6 +73,8 @@ FAILED: Final = TransactionStatus.FAILED
 UNDER_REVIEW: Final = TransactionStatus.UNDER_REVIEW
 PARTIALLY_REFUNDED: Final = TransactionStatus.PARTIALLY_REFUNDED
 REFUNDED: Final = TransactionStatus.REFUNDED
+PARTIALLY_REVERSED: Final = TransactionStatus.PARTIALLY_REVERSED
+REVERSED: Final = TransactionStatus.REVERSED
 
 #: Cash exchanged at an agent. Both types can earn the agent a commission.
 CASH_TYPES: Final = frozenset({AGENT_CASHIN, AGENT_CASHOUT})
@@ -90,3 +93,33 @@ SUBJECT_TYPES: Final[Mapping[str, frozenset[str]]] = {
 #: Payments to a merchant. They can be refunded, and they credit an account that many payers
 #: credit concurrently.
 PAYMENT_TYPES: Final = frozenset({POS_PAYMENT, ONLINE_PAYMENT})
+
+
+class Undo(StrEnum):
+    """How a transaction type is undone."""
+
+    REVERSAL = "reversal"
+    REFUND = "refund"
+    NEVER = "never"
+
+
+#: Every transaction type has an entry.
+UNDO_BY_TYPE: Final[Mapping[TransactionType, Undo]] = {
+    TRANSFER_P2P: Undo.REVERSAL,
+    TRANSFER: Undo.REVERSAL,
+    AGENT_CASHIN: Undo.REVERSAL,
+    AGENT_CASHOUT: Undo.REVERSAL,
+    AGENT_FUND: Undo.REVERSAL,
+    AGENT_TRANSFER: Undo.REVERSAL,
+    COMMISSION_PAYOUT: Undo.REVERSAL,
+    POS_PAYMENT: Undo.REFUND,
+    ONLINE_PAYMENT: Undo.REFUND,
+    PARTNER_FUND: Undo.REVERSAL,
+    PARTNER_DEPOSIT: Undo.REVERSAL,
+    PROCESSOR_TRANSFER: Undo.REVERSAL,
+    REFUND: Undo.NEVER,
+    REVERSAL: Undo.NEVER,
+}
+REVERSIBLE_TYPES: Final = frozenset(
+    name for name, undo in UNDO_BY_TYPE.items() if undo is Undo.REVERSAL
+)

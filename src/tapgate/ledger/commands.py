@@ -173,8 +173,55 @@ class ReviewDecision(
     approval_id: int | None = None  # approval whose execution ends with the decision
 
 
+class Reversal(
+    msgspec.Struct, frozen=True, kw_only=True, array_like=True, tag_field="command", tag="reversal"
+):
+    """A request to undo a transaction or a part of it, on behalf of staff."""
+
+    original_id: int
+    amount: int | None  # None: the rest
+    channel: str
+    idempotency_key: ScopedIdempotencyKey | None = None
+    context: dict[str, Any] | None = None  # memo and requester: stored, not checked
+    audit: AuditFacts | None = None
+    approval_id: int | None = None  # approval whose execution ends with the reversal
+
+
+class RecallRequest(
+    msgspec.Struct, frozen=True, kw_only=True, array_like=True, tag_field="command", tag="recall"
+):
+    """A sender's request to get a transfer back: holds what the receiver still has."""
+
+    transaction_id: int
+    max_age_seconds: int  # after the transfer
+    hold_seconds: int
+    idempotency_key: ScopedIdempotencyKey
+    reason: str | None = None
+    audit: AuditFacts | None = None
+
+
+class RecallDecision(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    array_like=True,
+    tag_field="command",
+    tag="recall_decision",
+):
+    """The end of a recall: the hold ends, and with `is_return` the held amount goes back."""
+
+    recall_id: int
+    transaction_id: int  # the recalled transfer
+    status: str
+    is_return: bool
+    channel: str
+    reason: str | None = None
+    decided_by: str | None = None
+    audit: AuditFacts | None = None
+
+
 #: Commands are data: another worker may execute them (`node_ledger`).
-LedgerCommand = Command | ReviewDecision
+LedgerCommand = Command | ReviewDecision | Reversal | RecallRequest | RecallDecision
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):

@@ -149,7 +149,7 @@ KEPT: Final = {
     " months of transactions and entries to files": (
         "accounts", "agents", "alerts", "approval_decisions", "approvals", "audit_entries", "cards",
         "closed_day_chunks", "closed_days", "entries", "kyc_documents", "ledger_keys", "partners",
-        "processors", "released_transactions", "replays", "subscribers", "terminals",
+        "processors", "recalls", "released_transactions", "replays", "subscribers", "terminals",
         "transactions",
     ),
     "Kept forever, because they show who had access": (

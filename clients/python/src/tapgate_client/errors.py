@@ -53,6 +53,7 @@ class Code(StrEnum):
     APPROVAL_NOT_FOUND = "APPROVAL_NOT_FOUND"
     DISPUTE_NOT_FOUND = "DISPUTE_NOT_FOUND"
     DAY_NOT_FOUND = "DAY_NOT_FOUND"
+    RECALL_NOT_FOUND = "RECALL_NOT_FOUND"
     NOT_FOUND = "NOT_FOUND"
     METHOD_NOT_ALLOWED = "METHOD_NOT_ALLOWED"
     DUPLICATE_PHONE = "DUPLICATE_PHONE"
@@ -74,6 +75,9 @@ class Code(StrEnum):
     ALREADY_DISPUTED = "ALREADY_DISPUTED"
     NOT_DISPUTABLE = "NOT_DISPUTABLE"
     DISPUTE_NOT_OPEN = "DISPUTE_NOT_OPEN"
+    NOT_REVERSIBLE = "NOT_REVERSIBLE"
+    NOT_RECALLABLE = "NOT_RECALLABLE"
+    RECALL_NOT_OPEN = "RECALL_NOT_OPEN"
     ALREADY_SUSPENDED = "ALREADY_SUSPENDED"
     NOT_SUSPENDED = "NOT_SUSPENDED"
     DAY_NOT_CLOSED = "DAY_NOT_CLOSED"
@@ -83,6 +87,7 @@ class Code(StrEnum):
     CURRENCY_NOT_SUPPORTED = "CURRENCY_NOT_SUPPORTED"
     SELF_TRANSFER = "SELF_TRANSFER"
     REFUND_EXCEEDS_REMAINING = "REFUND_EXCEEDS_REMAINING"
+    REVERSAL_EXCEEDS_REMAINING = "REVERSAL_EXCEEDS_REMAINING"
     KYC_REQUIREMENTS_NOT_MET = "KYC_REQUIREMENTS_NOT_MET"
     RATE_LIMITED = "RATE_LIMITED"
     INTERNAL_ERROR = "INTERNAL_ERROR"
@@ -134,6 +139,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.APPROVAL_NOT_FOUND: (404, "Approval not found"),
     Code.DAY_NOT_FOUND: (404, "Day not found"),
     Code.DISPUTE_NOT_FOUND: (404, "Dispute not found"),
+    Code.RECALL_NOT_FOUND: (404, "Recall not found"),
     Code.NOT_FOUND: (404, "Not found"),
     Code.METHOD_NOT_ALLOWED: (405, "Method not allowed"),
     Code.DUPLICATE_PHONE: (409, "Phone number is already registered"),
@@ -155,6 +161,9 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.ALREADY_DISPUTED: (409, "Payment was already disputed"),
     Code.NOT_DISPUTABLE: (409, "Payment cannot be disputed"),
     Code.DISPUTE_NOT_OPEN: (409, "Dispute is not open"),
+    Code.NOT_REVERSIBLE: (409, "Cannot be reversed"),
+    Code.NOT_RECALLABLE: (409, "Cannot be recalled"),
+    Code.RECALL_NOT_OPEN: (409, "Recall is not open"),
     Code.ALREADY_SUSPENDED: (409, "Already suspended"),
     Code.NOT_SUSPENDED: (409, "Not suspended"),
     Code.DAY_NOT_CLOSED: (409, "Day is not closed"),
@@ -164,6 +173,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.CURRENCY_NOT_SUPPORTED: (422, "Currency not supported"),
     Code.SELF_TRANSFER: (422, "Sender and receiver are the same"),
     Code.REFUND_EXCEEDS_REMAINING: (422, "Refund exceeds the remaining amount"),
+    Code.REVERSAL_EXCEEDS_REMAINING: (422, "Reversal exceeds the remaining amount"),
     Code.KYC_REQUIREMENTS_NOT_MET: (422, "KYC documents are missing"),
     Code.RATE_LIMITED: (429, "Too many requests"),
     Code.INTERNAL_ERROR: (500, "Internal error"),

@@ -25,6 +25,7 @@ SESSION = "ses_"
 REQUEST_LOG = "log_"
 CHAT_TURN = "cht_"
 DISPUTE = "dsp_"
+RECALL = "rcl_"
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]

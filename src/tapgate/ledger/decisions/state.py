@@ -138,7 +138,11 @@ class EarnedCommission(NamedTuple):
 
 
 class StoredTransaction(msgspec.Struct, gc=False):
-    """An existing transaction that is to be refunded, or released or rejected after a review."""
+    """An existing transaction that is to be refunded, reversed or recalled, or is under review.
+
+    `refunded_amount` is the amount given back: by refunds for a card payment, and by reversals for
+    any other type.
+    """
 
     id: int
     type: str
@@ -160,6 +164,47 @@ class StoredTransaction(msgspec.Struct, gc=False):
     to_balance: int | None = None
     to_balance_offset: int | None = None
     is_changed: bool = False
+
+
+class CashShare(NamedTuple):
+    """Part of a cash movement that was matched with an earlier one."""
+
+    matched_id: int
+    amount: int
+
+
+class PostedTransaction(msgspec.Struct, gc=False):
+    """What a transaction to reverse has posted besides its amount."""
+
+    fee_account: int | None = None  # the account that paid the fee
+    commission: int = 0
+    commission_account: int | None = None
+    cash_shares: tuple[CashShare, ...] = ()
+
+
+class StoredRecall(msgspec.Struct, gc=False):
+    id: int
+    transaction_id: int
+    sender_account: int
+    receiver_account: int
+    held_amount: int
+    status: str
+    scope: str
+    request_id: str
+    fingerprint: bytes
+
+
+class RecallChange(NamedTuple):
+    """A new recall, or the end of an open one."""
+
+    recall: StoredRecall
+    is_new: bool
+    amount: int = 0
+    reason: str | None = None
+    expires_at: datetime | None = None
+    decision: str | None = None
+    decided_by: str | None = None
+    reversal_id: int | None = None
 
 
 class Posting(NamedTuple):
@@ -233,6 +278,9 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     earned_commission: EarnedCommission | None = None
     consumed_tap: ConsumedTap | None = None
     rejected_tap: RejectedTap | None = None
+    recall: RecallChange | None = None
+    #: Matches that a reversal of a cash movement uses up (positive) or gives back (negative).
+    cash_shares: tuple[CashShare, ...] = ()
 
     @property
     def transaction_id(self) -> int:
@@ -253,6 +301,10 @@ class State(msgspec.Struct, kw_only=True):
     pins: dict[int, PinState] = {}
     agents: dict[int, Agent] = {}
     transactions: dict[int, StoredTransaction] = {}
+    #: Loaded for transactions that the batch may reverse.
+    posted: dict[int, PostedTransaction] = {}
+    #: Transaction ID -> recall, for transactions to reverse or recall and for senders of recalls.
+    recalls: dict[int, StoredRecall] = {}
     prior_requests: dict[tuple[str, str], PriorRequest] = {}
     prior_references: dict[tuple[int, str], PriorRequest] = {}
     #: The first ID that is not archived; loaded if a transaction in the batch is not found.

@@ -4,7 +4,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from tapgate.ledger import chart
-from tapgate.ledger.commands import Command, LedgerCommand, Party
+from tapgate.ledger.commands import (
+    Command,
+    LedgerCommand,
+    Party,
+    RecallDecision,
+    RecallRequest,
+    Reversal,
+    ReviewDecision,
+    ScopedIdempotencyKey,
+)
 from tapgate.runtime.store.id_ranges import add_range
 
 #: A separate statement, because its plan opens all transaction partitions. Few batches need it.
@@ -26,6 +35,7 @@ class BatchKeys:
         self.account_ids: set[int] = set()
         self.merchant_ids: set[int] = set()
         self.transaction_ids: set[int] = set()
+        self.undone_ids: set[int] = set()  # transactions to reverse or recall
         self._may_debit_merchants = False
         self.request_keys: set[tuple[str, str]] = set()
         self.lookup_keys: set[tuple[str, str]] = set()  # may have former scopes; read, not locked
@@ -34,8 +44,7 @@ class BatchKeys:
             if isinstance(command, Command):
                 self._add_command(command)
             else:
-                self.transaction_ids.add(command.transaction_id)
-                self._may_debit_merchants = True
+                self._add_decision(command)
         if self._may_debit_merchants:
             self.owner_ids |= self.merchant_ids
             self.merchant_ids.clear()
@@ -53,12 +62,29 @@ class BatchKeys:
             self._add_party(command.payee)
         if command.original_id is not None:
             self.transaction_ids.add(command.original_id)
-        if command.idempotency_key is not None:
-            request = command.idempotency_key
-            self.request_keys.add((request.scope, request.request_id))
-            self.lookup_keys.update((scope, request.request_id) for scope in request.lookup_scopes)
+        self._add_key(command.idempotency_key)
         if command.reference is not None:
             self.partner_references.add((command.reference.partner_id, command.reference.reference))
+
+    def _add_decision(
+        self, command: ReviewDecision | Reversal | RecallRequest | RecallDecision
+    ) -> None:
+        """Add a command about an existing transaction."""
+        self._may_debit_merchants = True
+        if isinstance(command, ReviewDecision):
+            self.transaction_ids.add(command.transaction_id)
+            return
+        self.undone_ids.add(
+            command.original_id if isinstance(command, Reversal) else command.transaction_id
+        )
+        self.transaction_ids |= self.undone_ids
+        if not isinstance(command, RecallDecision):
+            self._add_key(command.idempotency_key)
+
+    def _add_key(self, key: ScopedIdempotencyKey | None) -> None:
+        if key is not None:
+            self.request_keys.add((key.scope, key.request_id))
+            self.lookup_keys.update((scope, key.request_id) for scope in key.lookup_scopes)
 
     def _add_party(self, party: Party) -> None:
         if party.by == "card":

@@ -48,6 +48,7 @@ class Operation(StrEnum):
     KYC_LEVEL = "kyc_level"
     WEBHOOK_ENDPOINTS = "webhook_endpoints"
     BRANDING = "branding"
+    REVERSALS = "reversals"
     APPROVAL_RULES = "approval_rules"
 
 
@@ -63,6 +64,7 @@ AMOUNT_OPERATIONS: Final = (
     Operation.PROCESSOR_TRANSFER,
     Operation.REFUNDS,
     Operation.OVERDRAFT_LIMITS,
+    Operation.REVERSALS,
 )
 
 

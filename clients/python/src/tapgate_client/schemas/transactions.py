@@ -10,9 +10,11 @@ from tapgate_client import ids
 from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.common import SuccessResponse, build_missing_field_error
 from tapgate_client.schemas.fields import (
+    Amount,
     CardSerial,
     Choice,
     Currency,
+    FreeText,
     IdempotencyKey,
     IntegerRange,
     InvalidValueError,
@@ -54,6 +56,7 @@ class TransactionType(StrEnum):
     PARTNER_DEPOSIT = "partner_deposit"
     PROCESSOR_TRANSFER = "processor_transfer"
     REFUND = "refund"
+    REVERSAL = "reversal"
 
 
 class MoneyFlow(StrEnum):
@@ -62,7 +65,7 @@ class MoneyFlow(StrEnum):
     PAYMENTS = "payments"  # between customers, and from customers to merchants
     MONEY_IN = "money_in"  # into customers' wallets, from agents and partners
     MONEY_OUT = "money_out"  # out of customers' wallets, at agents
-    REFUNDS = "refunds"
+    REFUNDS = "refunds"  # and reversals
     INTERNAL = "internal"  # between agent, merchant, partner and platform accounts
 
 
@@ -74,7 +77,7 @@ FLOW_TYPES: Final[Mapping[MoneyFlow, tuple[TransactionType, ...]]] = {
     ),
     MoneyFlow.MONEY_IN: (TransactionType.AGENT_CASHIN, TransactionType.PARTNER_FUND),
     MoneyFlow.MONEY_OUT: (TransactionType.AGENT_CASHOUT,),
-    MoneyFlow.REFUNDS: (TransactionType.REFUND,),
+    MoneyFlow.REFUNDS: (TransactionType.REFUND, TransactionType.REVERSAL),
     MoneyFlow.INTERNAL: (
         TransactionType.TRANSFER,
         TransactionType.AGENT_FUND,
@@ -92,6 +95,8 @@ class TransactionStatus(StrEnum):
     UNDER_REVIEW = "under_review"
     PARTIALLY_REFUNDED = "partially_refunded"
     REFUNDED = "refunded"
+    PARTIALLY_REVERSED = "partially_reversed"
+    REVERSED = "reversed"
 
 
 class Channel(StrEnum):
@@ -265,8 +270,12 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A transaction.
 
     `fee_payer` is null if there is no fee. A sender pays the fee in addition to `amount`, a
-    receiver out of `amount`. `fee_refunded` is the payment fee that the last refund returned to the
-    merchant. A refund changes the merchant's balance by `fee_refunded` minus `amount`.
+    receiver out of `amount`. `fee_refunded` is the fee that a refund or a reversal returned to its
+    payer: a payment's last refund returns the whole fee to the merchant, a reversal a share of it.
+    A refund changes the merchant's balance by `fee_refunded` minus `amount`.
+
+    `refunded_amount` is the part of a card payment that was refunded, and `reversed_amount` the
+    part of any other transaction that was reversed.
 
     Fields without a value are null. Only two fields can be absent: `failure_details`, which admins
     receive for a decline that has details, and `masked`.
@@ -305,6 +314,7 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     approval_code: ApprovalCode | None
     original_transaction_id: Id | None
     refunded_amount: Annotated[Money, Example("0.00")]
+    reversed_amount: Annotated[Money, Example("0.00")]
     request_id: RequestId | None
     approval_id: Id | None
     failure_code: Word | None
@@ -315,6 +325,50 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     created_at: Time
     completed_at: Time | None
     masked: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class ReversalRequest(MoneyRequest, kw_only=True):
+    """A reversal. Without `amount`, everything that is not yet reversed goes back."""
+
+    amount: Amount | None = None
+    reason: FreeText
+
+
+class ReversalReceipt(Receipt, kw_only=True):
+    """Reversal receipt.
+
+    `reversible_amount` is the part of the original that is not yet reversed. `fee_reversed` went
+    back to who paid the fee, and `commission_reversed` was taken back from the agent.
+    """
+
+    original_transaction_id: Id
+    amount: Money
+    reversible_amount: Money
+    fee_reversed: Money
+    commission_reversed: Money
+
+
+class ReversalPreviewQuery(msgspec.Struct, kw_only=True):
+    amount: Amount | None = None
+
+
+class ReversalPreview(msgspec.Struct, frozen=True, kw_only=True):
+    """Effect that a reversal would have now.
+
+    `reason` is the error code with which it would fail, and the amounts are then zero.
+    `daily_limit_restored` and `monthly_limit_restored` are what the sender may spend again.
+    """
+
+    transaction_id: Id
+    allowed: bool
+    reason: Word | None
+    amount: Money
+    reversible_amount: Money
+    fee_reversed: Money
+    commission_reversed: Money
+    daily_limit_restored: Money
+    monthly_limit_restored: Money
+    currency: Word
 
 
 class EntrySide(msgspec.Struct, frozen=True, kw_only=True):
@@ -358,5 +412,6 @@ class ReplaySummary(msgspec.Struct, frozen=True, kw_only=True):
 class TransactionChain(msgspec.Struct, frozen=True, kw_only=True):
     original: TransactionRecord | None
     refunds: list[TransactionRecord]
+    reversals: list[TransactionRecord]
     replays: ReplaySummary
     terminal_name: str | None

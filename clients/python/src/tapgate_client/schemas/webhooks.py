@@ -37,6 +37,7 @@ WEBHOOK_EVENT_CATALOG: Final = (
     EventType("transaction.failed", "A transaction was declined, possibly after a review."),
     EventType("transaction.under_review", "Funds are on hold until a review decision."),
     EventType("transaction.refunded", "A payment was refunded in part or in full."),
+    EventType("transaction.reversed", "A transaction was reversed in part or in full."),
     EventType("card.linked", "A card was linked to a subscriber."),
     EventType("card.blocked", "A card was blocked or marked as lost."),
     EventType("card.unblocked", "A card was unblocked."),
