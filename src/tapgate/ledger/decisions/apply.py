@@ -44,6 +44,11 @@ def apply_decision(state: State, decision: Decision) -> None:
         _add_transaction(state, decision.transaction)
     if decision.earned_commission is not None:
         _apply_cash_matches(state, decision.earned_commission, decision)
+    if decision.cash_shares:
+        _apply_cash_shares(state, decision)
+    if decision.recall is not None:
+        recall = decision.recall.recall
+        state.recalls[recall.transaction_id] = recall
 
 
 def _apply_posting(state: State, posting: Posting) -> None:
@@ -147,3 +152,11 @@ def _apply_cash_matches(state: State, earned: EarnedCommission, decision: Decisi
     state.cash_movements.setdefault(earned.pair, []).append(
         CashMovement(row.id, row.type, state.now, unmatched)
     )
+
+
+def _apply_cash_shares(state: State, decision: Decision) -> None:
+    """Apply what a reversal changes for later matches."""
+    shares = dict(decision.cash_shares)
+    for movements in state.cash_movements.values():
+        for movement in movements:
+            movement.unmatched -= shares.get(movement.transaction_id, 0)

@@ -9,10 +9,11 @@ from typing import Final
 import msgspec
 
 from tapgate.ledger import chart
-from tapgate.ledger.commands import Command, Party, PinPolicy
+from tapgate.ledger.commands import Command, Party, PinPolicy, Reversal
 from tapgate.ledger.decisions.allowance import build_allowance
 from tapgate.ledger.decisions.checks import ASSESSED_CHECKS, is_pin_required
 from tapgate.ledger.decisions.context import CommandContext, Rejection, build_context
+from tapgate.ledger.decisions.reversals import decide_reversal
 from tapgate.ledger.decisions.state import State
 from tapgate.ledger.pins.pin_lockout import PinState
 from tapgate.ledger.rules.compliance import RuleMatch
@@ -84,6 +85,40 @@ def assess(state: State, command: Command) -> Assessment:
         limits=_get_remaining_limits(context),
         rejections=tuple(rejections),
         matches=tuple(context.matches),
+    )
+
+
+class ReversalAssessment(msgspec.Struct, frozen=True, kw_only=True):
+    """Effect of a reversal, or the reason why it would fail."""
+
+    code: Code | None = None
+    amount: int = 0
+    remaining: int = 0  # after the reversal
+    fee: int = 0
+    commission: int = 0
+    day_restored: int = 0  # allowance that the original payer gets back today
+    month_restored: int = 0
+
+
+def assess_reversal(state: State, reversal: Reversal) -> ReversalAssessment:
+    decision = decide_reversal(state, reversal, lambda: 0)
+    result, usage = decision.outcome.result, decision.usage
+    if decision.outcome.code is not None or result is None:
+        return ReversalAssessment(code=decision.outcome.code)
+    day = month = 0
+    if usage is not None:
+        wallet = msgspec.structs.replace(state.accounts[usage.account_id])
+        before = wallet.get_usage(state.today)
+        wallet.add_usage(usage.amount, usage.counted_on, state.today)
+        after = wallet.get_usage(state.today)
+        day, month = before[0] - after[0], before[1] - after[1]
+    return ReversalAssessment(
+        amount=result.amount,
+        remaining=result.refundable_amount or 0,
+        fee=result.fee_refunded or 0,
+        commission=result.commission,
+        day_restored=day,
+        month_restored=month,
     )
 
 

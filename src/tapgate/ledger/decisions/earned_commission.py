@@ -12,7 +12,6 @@ from tapgate.core.id_generator import first_id_at
 from tapgate.ledger import chart
 from tapgate.ledger.decisions.state import Account, CashPair, EarnedCommission, Posting, State
 from tapgate.ledger.rules.commission import (
-    CashMatch,
     CashMovement,
     calculate_commission,
     get_window_start,
@@ -105,13 +104,11 @@ async def load_movements(
     return movements
 
 
-async def store_matches(tx: Any, matches: Collection[tuple[int, CashMatch]], now: datetime) -> None:
-    """Insert a batch's matches, each with its transaction ID."""
+async def store_matches(tx: Any, matches: Collection[tuple[int, int, int]], now: datetime) -> None:
+    """Insert a batch's matches: transaction ID, matched transaction ID and amount."""
     await tx.execute(
         """INSERT INTO cash_matches (transaction_id, matched_id, amount, matched_at)
            SELECT *, $4::timestamptz FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])""",
-        [transaction_id for transaction_id, _ in matches],
-        [match.movement.transaction_id for _, match in matches],
-        [match.amount for _, match in matches],
+        *map(list, zip(*matches, strict=True)),
         now,
     )

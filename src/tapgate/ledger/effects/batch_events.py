@@ -4,11 +4,12 @@ Only the event's type, subject ID and time are stored here. The record is loaded
 first sent. If no webhook endpoint receives any of the batch's events, no statement is executed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from tapgate.core.id_generator import IdGenerator
+from tapgate.ledger import chart
 from tapgate.ledger.card_proofs.rejected_taps import SuspectedClone
 from tapgate.ledger.decisions.state import Decision, State
 from tapgate.ledger.effects.low_float import LowFloat
@@ -17,7 +18,14 @@ from tapgate.ledger.rules.loaded_rules import (
     ALERT_CREATED,
     CARD_CLONE_SUSPECTED,
     TRANSACTION_REFUNDED,
+    TRANSACTION_REVERSED,
 )
+
+#: Event about the original transaction, by the type of the transaction that undoes it.
+_UNDO_EVENTS: Final[Mapping[str, str]] = {
+    chart.REFUND: TRANSACTION_REFUNDED,
+    chart.REVERSAL: TRANSACTION_REVERSED,
+}
 
 _INSERT_EVENTS: Final = """
     WITH candidates AS (
@@ -115,8 +123,7 @@ def _iter_transaction_events(decision: Decision) -> Iterator[LedgerEvent]:
     if created is not None:
         yield LedgerEvent(f"transaction.{created.status}", created.id)
     if change is not None:
-        is_refund = created is not None
         yield LedgerEvent(
-            TRANSACTION_REFUNDED if is_refund else f"transaction.{change.status}",
+            f"transaction.{change.status}" if created is None else _UNDO_EVENTS[created.type],
             change.transaction_id,
         )

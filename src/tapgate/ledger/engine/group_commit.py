@@ -24,13 +24,19 @@ from tapgate.ledger.commands import (
     Command,
     LedgerCommand,
     Outcome,
+    RecallDecision,
+    RecallRequest,
     RejectedBeforeCommitError,
+    Reversal,
+    ReviewDecision,
     TransactionResult,
 )
 from tapgate.ledger.decisions.allowance import Allowance, build_allowance
 from tapgate.ledger.decisions.apply import apply_decision
-from tapgate.ledger.decisions.assess import Assessment, assess
+from tapgate.ledger.decisions.assess import Assessment, ReversalAssessment, assess, assess_reversal
 from tapgate.ledger.decisions.decide import decide
+from tapgate.ledger.decisions.recalls import decide_recall, decide_recall_request
+from tapgate.ledger.decisions.reversals import decide_reversal
 from tapgate.ledger.decisions.review import decide_review
 from tapgate.ledger.decisions.state import Decision, State
 from tapgate.ledger.engine.load import StaleLoadError, find_account, load, load_without_locks
@@ -224,14 +230,20 @@ class Ledger:
         Uses a connection of `database`, because the ledger's own are reserved for batches and
         health checks.
         """
+        return assess(await self._load_without_locks(database, command), command)
+
+    async def assess_reversal(self, database: Database, reversal: Reversal) -> ReversalAssessment:
+        """Assess a reversal without executing it, on a connection of `database`."""
+        return assess_reversal(await self._load_without_locks(database, reversal), reversal)
+
+    async def _load_without_locks(self, database: Database, command: LedgerCommand) -> State:
         for _ in range(_MAX_ATTEMPTS):
             with contextlib.suppress(StaleLoadError):
                 async with database.transaction() as tx:
                     rules = await self._get_rules(tx)
-                    state = await load_without_locks(
+                    return await load_without_locks(
                         tx, [command], rules, self._clock, self._timezone
                     )
-                return assess(state, command)
         raise unavailable("The card is being linked.")
 
     async def get_allowance(self, database: Database, subscriber_id: int) -> Allowance | None:
@@ -397,12 +409,26 @@ class Ledger:
                     state, command, self._is_correct_pin, self._new_id, self._wrong_pin_limit
                 )
             else:
-                decision = decide_review(state, command)
+                decision = self._decide_other(state, command)
         except Exception as error:
             log.error("ledger.decision_failed", error=type(error).__name__, exc_info=True)
             return Decision(outcome=Outcome(None, Code.INTERNAL_ERROR))
         apply_decision(state, decision)
         return decision
+
+    def _decide_other(
+        self, state: State, command: ReviewDecision | Reversal | RecallRequest | RecallDecision
+    ) -> Decision:
+        """Decide a command about an existing transaction."""
+        match command:
+            case ReviewDecision():
+                return decide_review(state, command)
+            case Reversal():
+                return decide_reversal(state, command, self._new_id)
+            case RecallRequest():
+                return decide_recall_request(state, command, self._new_id)
+            case RecallDecision():
+                return decide_recall(state, command, self._new_id)
 
     async def _run_before_commit(
         self, tx: asyncpg.Connection, command: LedgerCommand, outcome: Outcome

@@ -24,14 +24,14 @@ from tapgate.ledger.decisions.state import (
     State,
     StoredTransaction,
 )
-from tapgate.ledger.engine import compliance_windows
+from tapgate.ledger.engine import compliance_windows, undo_loader
 from tapgate.ledger.engine.batch_keys import BatchKeys
 from tapgate.ledger.engine.open_days import COUNT_SHARED_LOCK, OPEN_DAY_QUERY, apply_open_day
 from tapgate.ledger.idempotency.idempotency_keys import build_key_query, build_reference_query
 from tapgate.ledger.idempotency.replays import PriorRequest
 from tapgate.ledger.pins import pin_failures
 from tapgate.ledger.pins.pin_lockout import PinState
-from tapgate.ledger.rules.commission import get_window_start
+from tapgate.ledger.rules.commission import MAX_LOOKBACK, get_window_start
 from tapgate.ledger.rules.loaded_rules import Rules
 from tapgate.runtime.store.combined import Query, fetch_together
 from tapgate.runtime.store.id_ranges import add_range
@@ -158,7 +158,9 @@ async def _load_state(
         state.now = clock()
         state.today = get_platform_day(state.now, timezone)
     apply_open_day(state, open_since, timezone)
-    await _load_cash_movements(tx, state, commands)
+    if keys.undone_ids:
+        await undo_loader.load(tx, state, keys)
+    await _load_cash_movements(tx, state, commands, keys)
     return state
 
 
@@ -304,7 +306,7 @@ async def _load_transactions(tx: Any, state: State, keys: BatchKeys) -> None:
     rows = await tx.fetch(
         """SELECT id, type, status, amount, fee_amount, refunded_amount, held, from_account,
                   to_account, card_serial, to_card_serial, usage_day, created_at,
-                  coalesce(context ? 'unpinned', false)
+                  coalesce(context ? 'unpinned', false), failure_code, completed_at
            FROM transactions
            WHERE id = ANY ($1::bigint[]) AND id >= $2 AND id <= $3 AND to_account IS NOT NULL""",
         *add_range(keys.transaction_ids),
@@ -406,7 +408,9 @@ def _list_held_cash(state: State) -> list[tuple[StoredTransaction, int, int]]:
     ]
 
 
-async def _load_cash_movements(tx: Any, state: State, commands: Sequence[LedgerCommand]) -> None:
+async def _load_cash_movements(
+    tx: Any, state: State, commands: Sequence[LedgerCommand], keys: BatchKeys
+) -> None:
     since = {
         earned_commission.get_pair(command.type, payer.id, payee.id): state.now
         for command in commands
@@ -417,6 +421,11 @@ async def _load_cash_movements(tx: Any, state: State, commands: Sequence[LedgerC
     for row, from_account, to_account in _list_held_cash(state):
         pair = earned_commission.get_pair(row.type, from_account, to_account)
         since[pair] = min(since.get(pair, state.now), row.created_at)
+    for row in undo_loader.list_cash(state, keys):
+        assert row.from_account is not None
+        # All movements that any later cash movement can be matched with.
+        pair = earned_commission.get_pair(row.type, row.from_account, row.to_account)
+        since[pair] = state.now - MAX_LOOKBACK
     if since:
         state.cash_movements = await earned_commission.load_movements(
             tx,

@@ -6,15 +6,28 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tapgate.ledger.commands import Command, LedgerCommand, Outcome
+from tapgate.ledger.commands import (
+    Command,
+    LedgerCommand,
+    Outcome,
+    RecallDecision,
+    RecallRequest,
+    Reversal,
+    ReviewDecision,
+)
 from tapgate.runtime.shared_metrics import Counter, Histogram, RenderedFamily, SharedMetrics
 from tapgate_client.errors import Code
 from tapgate_client.schemas.transactions import TransactionStatus, TransactionType
 
 _SIZE_BOUNDS: Final = (1, 2, 5, 10, 25, 50, 100, 250, 500)
 _SECONDS_BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-#: Type label for review decisions, which are not transactions.
-_REVIEW: Final = "review"
+#: Type labels for commands that are not transactions.
+_OTHER_LABELS: Final = {
+    ReviewDecision: "review",
+    Reversal: TransactionType.REVERSAL.value,
+    RecallRequest: "recall",
+    RecallDecision: "recall_decision",
+}
 #: Held in a constant, because the attribute lookup on an enum class is slow in Python 3.11.
 _UNDER_REVIEW: Final = TransactionStatus.UNDER_REVIEW.value
 _FAILURE_CODES: Final = frozenset({Code.INTERNAL_ERROR, Code.SERVICE_UNAVAILABLE})
@@ -60,7 +73,7 @@ class BatchReport(NamedTuple):
 @cache
 def _list_series() -> Sequence[tuple[str, str, str]]:
     """Return every possible combination of type, outcome and code. Only some have a code."""
-    types = [*TransactionType, _REVIEW]
+    types = list(dict.fromkeys([*TransactionType, *_OTHER_LABELS.values()]))
     refusals = [code for code in Code if code not in _FAILURE_CODES]
     combinations = [
         *((outcome, "") for outcome in (_COMPLETED, _HELD, _REPLAYED)),
@@ -125,7 +138,7 @@ class LedgerMetrics:
             label = _FAILED
         else:
             label = _REJECTED if outcome.result is None else _DECLINED
-        kind = command.type if isinstance(command, Command) else _REVIEW
+        kind = command.type if isinstance(command, Command) else _OTHER_LABELS[type(command)]
         index = self._indexes.get((kind, label, code or ""))
         if index is not None:
             self._transactions.add(index)

@@ -16,6 +16,7 @@ from tapgate.ledger.effects import rollups
 from tapgate.ledger.effects.batch_events import enqueue_events
 from tapgate.ledger.effects.low_float import find_low_floats
 from tapgate.ledger.effects.pending_notifications import PendingNotification, build_notifications
+from tapgate.ledger.effects.recall_rows import store_recalls
 from tapgate.ledger.pins import pin_failures
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.ledger.pins.wrong_pins import record_wrong_pins
@@ -113,6 +114,7 @@ async def write(
         new_alerts += await record_wrong_pins(tx, wrong_pin_limit, wrong_pins, state.now, new_id)
     rejected_taps = [decision.rejected_tap for decision in decisions if decision.rejected_tap]
     clones = await store_rejected_taps(tx, rejected_taps, state.now, new_id)
+    await store_recalls(tx, decisions, state)
     low_floats = find_low_floats(state, decisions)
     await enqueue_events(tx, state, decisions, new_alerts, low_floats, clones, new_id)
     notifications = build_notifications(state, decisions, low_floats)
@@ -268,10 +270,15 @@ async def _store_commissions(tx: Any, state: State, decisions: Sequence[Decision
             [agent.commission_remainder for agent in agents],
         )
     matches = [
-        (decision.transaction_id, match)
+        (decision.transaction_id, match.movement.transaction_id, match.amount)
         for decision in decisions
         if decision.earned_commission is not None
         for match in decision.earned_commission.matches
+    ]
+    matches += [
+        (decision.transaction_id, *share)
+        for decision in decisions
+        for share in decision.cash_shares
     ]
     if matches:
         await earned_commission.store_matches(tx, matches, state.now)

@@ -17,7 +17,7 @@ from tapgate_client.schemas.transactions import TransactionType
 _RATE_SCALE: Final = 100_000  # 100%, because rates are in thousandths of a percent
 _MATCH_WINDOW: Final = timedelta(hours=24)
 #: Max. matching window for a transaction released from a long review.
-_MAX_LOOKBACK: Final = timedelta(days=7)
+MAX_LOOKBACK: Final = timedelta(days=7)
 
 
 class CommissionRate(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ def get_window_start(requested_at: datetime, now: datetime) -> datetime:
 
     The window is relative to the request, so that a review does not expire matches.
     """
-    return max(requested_at - _MATCH_WINDOW, now - _MAX_LOOKBACK)
+    return max(requested_at - _MATCH_WINDOW, now - MAX_LOOKBACK)
 
 
 def match_movements(

@@ -32,6 +32,7 @@ TRANSACTION_COMPLETED: Final = "transaction.completed"
 TRANSACTION_FAILED: Final = "transaction.failed"
 TRANSACTION_UNDER_REVIEW: Final = "transaction.under_review"
 TRANSACTION_REFUNDED: Final = "transaction.refunded"
+TRANSACTION_REVERSED: Final = "transaction.reversed"
 ALERT_CREATED: Final = "alert.created"
 AGENT_FLOAT_LOW: Final = "agent.float_low"
 CARD_CLONE_SUSPECTED: Final = "card.clone_suspected"
@@ -41,6 +42,7 @@ EVENT_TYPES: Final = frozenset(
         TRANSACTION_FAILED,
         TRANSACTION_UNDER_REVIEW,
         TRANSACTION_REFUNDED,
+        TRANSACTION_REVERSED,
         ALERT_CREATED,
         AGENT_FLOAT_LOW,
         CARD_CLONE_SUSPECTED,
