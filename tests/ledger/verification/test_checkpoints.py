@@ -127,7 +127,7 @@ async def test_verification_continues_after_refunds_and_reviews(ledger: LedgerDr
         ("UPDATE accounts SET balance = balance + 1 WHERE kind = 'wallet'",
          "every balance is the sum of its entries"),
         ("UPDATE accounts SET held = 1 WHERE kind = 'wallet'",
-         "held funds match payments under review"),
+         "held funds match payments under review and open recalls"),
         ("UPDATE verified_sums SET amount = amount + 1", UNCHANGED),
         ("DELETE FROM verified_sums", UNCHANGED),
         ("UPDATE verified_ranges SET digest = '\\x00'", UNCHANGED),

@@ -5,8 +5,17 @@ from typing import Any
 import asyncpg
 import pytest
 
-from builders.ledger import LedgerDriver, build_cash_in, build_cash_out, build_command, build_refund
+from builders.ledger import (
+    LedgerDriver,
+    build_cash_in,
+    build_cash_out,
+    build_command,
+    build_p2p,
+    build_refund,
+    build_request_key,
+)
 from tapgate.ledger import chart
+from tapgate.ledger.commands import RecallDecision, RecallRequest, Reversal
 from tapgate.ledger.verification.invariants import INVARIANTS
 from tapgate.ledger.verification.verify import verify
 from tapgate.runtime.store.database import Database
@@ -22,6 +31,29 @@ async def create_history(ledger: LedgerDriver) -> None:
     agent = await ledger.create_agent(100_00)
     for cash_command in (build_cash_out(agent, payer, 30_00), build_cash_in(agent, payer, 50_00)):
         (await ledger.submit(cash_command)).require_accepted()
+    sender, receiver = await ledger.create_subscriber(1_000_00), await ledger.create_subscriber()
+    reversed_id, recalled_id = [
+        (await ledger.submit(build_p2p(sender, receiver, amount))).require_accepted().transaction_id
+        for amount in (200_00, 300_00)
+    ]
+    await ledger.submit(Reversal(original_id=reversed_id, amount=100_00, channel="admin"))
+    await ledger.submit(
+        RecallRequest(
+            transaction_id=recalled_id,
+            max_age_seconds=60,
+            hold_seconds=60,
+            idempotency_key=build_request_key("recall"),
+        )
+    )
+    recall_id = await ledger.database.fetchval("SELECT id FROM recalls")
+    decision = RecallDecision(
+        recall_id=recall_id,
+        transaction_id=recalled_id,
+        status="returned",
+        is_return=True,
+        channel="messaging",
+    )
+    (await ledger.submit(decision)).require_accepted()
 
 
 @pytest.mark.parametrize(
@@ -63,11 +95,18 @@ TAMPERING_SQL = {
         "ALTER TABLE accounts DROP CONSTRAINT never_overdrawn;"
         "UPDATE accounts SET balance = -1 WHERE kind = 'wallet'"
     ),
-    "held funds match payments under review": (
+    "held funds match payments under review and open recalls": (
         "UPDATE accounts SET held = 1 WHERE kind = 'wallet'"
     ),
-    "refunded amounts match the refunds and never exceed the payment": (
+    "amounts given back match the refunds and reversals and never exceed the original": (
         "UPDATE transactions SET refunded_amount = 1 WHERE type = 'pos_payment'"
+    ),
+    "reversals return fees and commissions in proportion": (
+        "DELETE FROM entries WHERE debit_account = (SELECT id FROM accounts WHERE kind = 'fees')"
+        " AND transaction_id IN (SELECT id FROM transactions WHERE type = 'reversal')"
+    ),
+    "recalls match their transfers and reversals": (
+        "UPDATE recalls SET reversal_id = NULL WHERE status = 'returned'"
     ),
     "daily and monthly usage matches the amounts sent": (
         "UPDATE accounts SET month_used = 0 WHERE kind = 'wallet'"

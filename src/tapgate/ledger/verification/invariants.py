@@ -16,10 +16,10 @@ USAGE: Final = "daily and monthly usage matches the amounts sent"
 CARD_SPENDING: Final = "daily spending of limited cards matches their payments"
 TOTALS: Final = "overview totals match the transactions"
 
-#: Checked for each ID range. A range includes the refunds of its payments, and its own refunds of
-#: earlier payments. A refund's ID can be lower than the payment's ID, if a clock was set back or
-#: two nodes' clocks differ. OFFSET 0 fixes the plan: earlier payments are few and looked up by ID,
-#: whatever the statistics say.
+#: Checked for each ID range. A range includes the refunds and reversals of its transactions, and
+#: its own refunds and reversals of earlier ones. A refund's ID can be lower than the payment's ID,
+#: if a clock was set back or two nodes' clocks differ. OFFSET 0 fixes the plan: earlier
+#: transactions are few and looked up by ID, whatever the statistics say.
 RANGE_INVARIANTS: Final[dict[str, str]] = {
     "every entry refers to two existing accounts": """
         WITH used AS (
@@ -52,39 +52,79 @@ RANGE_INVARIANTS: Final[dict[str, str]] = {
             FROM transactions t LEFT JOIN entries e
               ON e.transaction_id = t.id AND e.transaction_id >= $1 AND e.transaction_id < $2
             WHERE t.id >= $1 AND t.id < $2
-              AND t.status IN ('completed', 'partially_refunded', 'refunded')
+              AND t.status NOT IN ('failed', 'under_review')
             GROUP BY t.id)
         SELECT 'txn_', id, format('amount %s and fee %s, entries %s and %s', amount, fee_amount,
                                   coalesce(paid, 0), coalesce(fee, 0))
         FROM moved WHERE amount IS DISTINCT FROM paid OR fee_amount <> coalesce(fee, 0)""",
-    "refunded amounts match the refunds and never exceed the payment": """
+    "amounts given back match the refunds and reversals and never exceed the original": """
         WITH earlier AS MATERIALIZED (
             SELECT DISTINCT original_id AS id FROM transactions
             WHERE id >= $1 AND id < $2 AND original_id IS NOT NULL AND original_id < $1
         ), originals AS (
-            SELECT id, amount, refunded_amount, status FROM transactions
+            SELECT id, type, amount, refunded_amount, status FROM transactions
             WHERE id >= $1 AND id < $2
             UNION ALL
             SELECT t.* FROM earlier CROSS JOIN LATERAL (
-                SELECT id, amount, refunded_amount, status FROM transactions
+                SELECT id, type, amount, refunded_amount, status FROM transactions
                 WHERE id = earlier.id OFFSET 0) AS t
-        ), refunds AS (
-            SELECT original_id, sum(amount) AS amount FROM transactions
-            WHERE type = 'refund' AND status = 'completed' AND original_id IS NOT NULL
-              AND original_id >= $1 AND original_id < $2
-            GROUP BY original_id
+        ), undone AS (
+            SELECT original_id, type, sum(amount) AS amount FROM transactions
+            WHERE type IN ('refund', 'reversal') AND status = 'completed'
+              AND original_id IS NOT NULL AND original_id >= $1 AND original_id < $2
+            GROUP BY original_id, type
             UNION ALL
-            SELECT earlier.id, total.amount FROM earlier CROSS JOIN LATERAL (
-                SELECT sum(amount) AS amount FROM transactions
-                WHERE type = 'refund' AND status = 'completed' AND original_id = earlier.id
-                OFFSET 0) AS total)
-        SELECT 'txn_', t.id, format('%s of %s refunded, refunds %s', t.refunded_amount, t.amount,
-                                    coalesce(r.amount, 0))
-        FROM originals t LEFT JOIN refunds r ON r.original_id = t.id
-        WHERE t.refunded_amount <> coalesce(r.amount, 0) OR t.refunded_amount > t.amount
-           OR (t.status = 'refunded') <> (t.refunded_amount = t.amount)
-           OR (t.status = 'partially_refunded')
-              <> (t.refunded_amount BETWEEN 1 AND t.amount - 1)""",
+            SELECT earlier.id, total.type, total.amount FROM earlier CROSS JOIN LATERAL (
+                SELECT type, sum(amount) AS amount FROM transactions
+                WHERE type IN ('refund', 'reversal') AND status = 'completed'
+                  AND original_id = earlier.id GROUP BY type OFFSET 0) AS total)
+        SELECT 'txn_', t.id, format('%s of %s given back, %s %s', t.refunded_amount, t.amount,
+                                    coalesce(u.amount, 0), coalesce(u.type, 'nothing'))
+        FROM originals t LEFT JOIN undone u ON u.original_id = t.id
+        WHERE t.refunded_amount <> coalesce(u.amount, 0) OR t.refunded_amount > t.amount
+           OR u.type <> CASE WHEN t.type IN ('pos_payment', 'online_payment') THEN 'refund'
+                             ELSE 'reversal' END
+           OR (t.status IN ('refunded', 'reversed')) <> (t.refunded_amount = t.amount)
+           OR (t.status IN ('partially_refunded', 'partially_reversed'))
+              <> (t.refunded_amount BETWEEN 1 AND t.amount - 1)
+           OR t.status IN ('refunded', 'partially_refunded') AND u.type <> 'refund'
+           OR t.status IN ('reversed', 'partially_reversed') AND u.type <> 'reversal'""",
+    "reversals return fees and commissions in proportion": """
+        WITH undone AS MATERIALIZED (
+            SELECT DISTINCT original_id AS id FROM transactions
+            WHERE id >= $1 AND id < $2 AND type = 'reversal' AND status = 'completed'
+        ), platform AS (
+            SELECT max(id) FILTER (WHERE kind = 'fees') AS fees,
+                   max(id) FILTER (WHERE kind = 'commission_expense') AS commissions
+            FROM accounts WHERE owner_id IS NULL
+        ), moved AS (
+            SELECT undone.id, original.amount, original.refunded_amount AS reversed,
+                   coalesce(own.fee, 0) AS fee, coalesce(own.commission, 0) AS commission,
+                   coalesce(back.fee, 0) AS fee_back,
+                   coalesce(back.commission, 0) AS commission_back,
+                   coalesce(back.recalled, 0) AS recalled
+            FROM undone CROSS JOIN platform
+            CROSS JOIN LATERAL (SELECT amount, refunded_amount FROM transactions
+                                WHERE id = undone.id OFFSET 0) AS original
+            CROSS JOIN LATERAL (
+                SELECT sum(amount) FILTER (WHERE credit_account = platform.fees) AS fee,
+                       sum(amount) FILTER (WHERE debit_account = platform.commissions) AS commission
+                FROM entries WHERE transaction_id = undone.id OFFSET 0) AS own
+            CROSS JOIN LATERAL (
+                SELECT sum(e.amount) FILTER (WHERE e.debit_account = platform.fees) AS fee,
+                       sum(e.amount) FILTER (WHERE e.credit_account = platform.commissions)
+                           AS commission,
+                       sum(e.amount) FILTER (
+                           WHERE r.context ? 'recall_id' AND e.debit_account = r.from_account
+                             AND e.credit_account = r.to_account) AS recalled
+                FROM transactions r JOIN entries e ON e.transaction_id = r.id
+                WHERE r.original_id = undone.id AND r.type = 'reversal' AND r.status = 'completed'
+                OFFSET 0) AS back)
+        SELECT 'txn_', id, format('fee %s of %s and commission %s of %s back, %s of %s reversed',
+                                  fee_back, fee, commission_back, commission, reversed, amount)
+        FROM moved
+        WHERE fee_back <> div(fee * reversed, amount) - div(fee * recalled, amount)
+           OR commission_back <> div(commission * reversed, amount)""",
 }
 
 #: The entry sums before $1 are passed as $2 and $3, except for transactions that were ever
@@ -112,14 +152,32 @@ STATE_INVARIANTS: Final[dict[str, str]] = {
     "no account is below its minimum balance": """
         SELECT 'acc_', id, format('balance %s, held %s, overdraft %s', balance, held, overdraft)
         FROM accounts WHERE checked AND balance - held + overdraft < 0""",
-    "held funds match payments under review": """
-        WITH reviews AS (
-            SELECT from_account, sum(t.held) AS held
+    "held funds match payments under review and open recalls": """
+        WITH reasons AS (
+            SELECT from_account AS account_id, t.held
             FROM transactions t JOIN accounts a ON a.id = from_account
-            WHERE t.status = 'under_review' AND a.checked GROUP BY from_account)
-        SELECT 'acc_', a.id, format('held %s, under review %s', a.held, coalesce(r.held, 0))
-        FROM accounts a LEFT JOIN reviews r ON r.from_account = a.id
-        WHERE a.held <> coalesce(r.held, 0)""",
+            WHERE t.status = 'under_review' AND a.checked
+            UNION ALL
+            SELECT receiver_account, held_amount FROM recalls WHERE status = 'open'
+        ), expected AS (SELECT account_id, sum(held) AS held FROM reasons GROUP BY account_id)
+        SELECT 'acc_', a.id, format('held %s, expected %s', a.held, coalesce(e.held, 0))
+        FROM accounts a LEFT JOIN expected e ON e.account_id = a.id
+        WHERE a.held <> coalesce(e.held, 0)""",
+    "recalls match their transfers and reversals": """
+        SELECT 'txn_', r.transaction_id, format('recall %s, held %s, reversal %s', r.status,
+                                                r.held_amount, coalesce(back.amount, 0))
+        FROM recalls r
+        LEFT JOIN transactions t ON t.id = r.transaction_id
+        LEFT JOIN transactions back ON back.id = r.reversal_id
+        WHERE t.id IS NOT NULL AND (
+              t.type <> 'transfer_p2p'
+           OR (t.from_account, t.to_account, t.amount)
+              <> (r.sender_account, r.receiver_account, r.amount)
+           OR (r.status = 'returned' OR r.status = 'decided' AND r.decision = 'return')
+              <> (r.reversal_id IS NOT NULL)
+           OR r.reversal_id IS NOT NULL
+              AND ((back.original_id, back.amount, back.status)
+                   = (r.transaction_id, r.held_amount, 'completed')) IS NOT TRUE)""",
     USAGE: """
         WITH sent AS (
             SELECT a.id,
@@ -175,8 +233,15 @@ STATE_INVARIANTS: Final[dict[str, str]] = {
         WHERE ((later.type, earlier.type) IN (('agent_cashin', 'agent_cashout'),
                                               ('agent_cashout', 'agent_cashin'))
                AND later.from_account = earlier.to_account
-               AND later.to_account = earlier.from_account
+               AND later.to_account = earlier.from_account AND m.amount > 0
                AND later.completed_at IS NOT NULL AND earlier.completed_at IS NOT NULL)
+              IS NOT TRUE
+          AND (later.type = 'reversal' AND later.completed_at IS NOT NULL
+               AND (later.original_id = m.matched_id AND m.amount > 0
+                    OR m.amount < 0 AND EXISTS (
+                       SELECT FROM cash_matches given
+                       WHERE given.transaction_id = later.original_id
+                         AND given.matched_id = m.matched_id AND given.amount >= -m.amount)))
               IS NOT TRUE
         UNION ALL
         SELECT 'txn_', t.id, format('%s of %s matched with later transactions', used.amount,
