@@ -118,9 +118,10 @@ def build_event_data(event: str, record: msgspec.Struct) -> dict[str, Any]:
     fields = _FIELDS_AT_EVENT.get(event)
     if fields is None:
         return data
-    # Refunds happen after these events and have their own event, `transaction.refunded`.
-    not_refunded = {"refunded_amount": money.format_decimal(0, data["currency"])}
-    return data | not_refunded | fields
+    # Refunds and reversals happen after these events and have their own events.
+    nothing = money.format_decimal(0, data["currency"])
+    not_undone = {"refunded_amount": nothing, "reversed_amount": nothing}
+    return data | not_undone | fields
 
 
 async def _redact(

@@ -44,6 +44,7 @@ DESCRIPTIONS: Final[Mapping[str, str]] = {
     chart.PARTNER_DEPOSIT: "Partner deposit",
     chart.PROCESSOR_TRANSFER: "Merchant payout",
     chart.REFUND: "Refund",
+    chart.REVERSAL: "Reversal",
 }
 
 

@@ -36,7 +36,7 @@ _SUPPORT_REQUIREMENT = Requirement(
 
 async def _describe_refund(request: GuardedRequest, id: int, body: PaymentRefund) -> Proposal:
     payment = await _get_payment(request, id)
-    amount = payment.amount - payment.refunded_amount
+    amount = payment.amount - payment.given_back
     if body.amount is not None:
         amount = to_minor_units(request, body.amount)
     is_support = request.principal.role == AdminRole.SUPPORT_USER

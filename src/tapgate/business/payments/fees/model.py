@@ -25,6 +25,7 @@ from tapgate_client.schemas.transactions import FeePayer
 
 FEE_EXEMPT_REASONS: Final[dict[str, str]] = {
     chart.REFUND: "must not have a fee: refunds return the full amount",
+    chart.REVERSAL: "must not have a fee: reversals undo a transaction",
     chart.COMMISSION_PAYOUT: "must not have a fee: payouts empty the account",
     chart.AGENT_FUND: "must not have a fee: the platform makes the deposit",
     chart.PARTNER_DEPOSIT: "must not have a fee: the platform makes the deposit",

@@ -99,7 +99,7 @@ class Transaction(msgspec.Struct, frozen=True):
     fee_amount: int
     fee_payer: FeePayer | None
     fee_refunded: int
-    refunded_amount: int
+    given_back: int  # by refunds of a card payment, or by reversals of any other type
     currency: str
     card_serial: str | None
     original_id: int | None
@@ -190,6 +190,7 @@ def _build_record(
     direction, own_side = _find_own_side(transaction, own_accounts)
     original, processor = transaction.original_id, transaction.processor_id
     created_at = clock.format_rfc3339(transaction.created_at)
+    refunded = transaction.given_back if transaction.type in chart.PAYMENT_TYPES else 0
     return TransactionRecord(
         id=ids.encode(ids.TRANSACTION, transaction.id),
         type=transaction.type,
@@ -215,7 +216,8 @@ def _build_record(
         transaction_ref=context.get("transaction_ref"),
         approval_code=transaction.approval_code,
         original_transaction_id=None if original is None else ids.encode(ids.TRANSACTION, original),
-        refunded_amount=money.format_decimal(transaction.refunded_amount, currency),
+        refunded_amount=money.format_decimal(refunded, currency),
+        reversed_amount=money.format_decimal(transaction.given_back - refunded, currency),
         request_id=transaction.request_id,
         approval_id=context.get("approval_id"),
         failure_code=transaction.failure_code,

@@ -56,9 +56,9 @@ _FEE_PAYER: Final = """
                       SELECT id FROM accounts WHERE owner_id IS NULL AND kind = 'fees'))
               ELSE t.held > t.amount END THEN 'sender'
          ELSE 'receiver' END"""
-#: The fee that a refund returned to the merchant, from its entries.
+#: The fee that a refund or a reversal returned, from its entries.
 _FEE_REFUNDED: Final = """
-    CASE WHEN t.type <> 'refund' THEN 0 ELSE coalesce((
+    CASE WHEN t.type NOT IN ('refund', 'reversal') THEN 0 ELSE coalesce((
         SELECT sum(amount) FROM entries
         WHERE transaction_id = t.id AND transaction_id BETWEEN {first} AND {last}
           AND debit_account = (
@@ -129,8 +129,8 @@ async def get(reader: Database | asyncpg.Connection, transaction_id: int) -> Tra
     return _build_transaction(require_found(row, Code.TRANSACTION_NOT_FOUND))
 
 
-async def list_refunds(database: Database, transaction_id: int, *, limit: int) -> list[Transaction]:
-    """Return a payment's refunds, oldest first, including declined ones."""
+async def list_undoing(database: Database, transaction_id: int, *, limit: int) -> list[Transaction]:
+    """Return a transaction's refunds or reversals, oldest first, including declined ones."""
     rows = await database.fetch(
         """SELECT id FROM transactions
            WHERE original_id = $1 AND id >= $3 ORDER BY id LIMIT $2""",

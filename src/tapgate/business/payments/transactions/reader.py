@@ -19,6 +19,7 @@ from tapgate.business.payments.transactions.entries import get_entries
 from tapgate.business.payments.transactions.model import Transaction, parse_user_id, to_record
 from tapgate.business.payments.transactions.queries import TransactionQuery, TransactionSums
 from tapgate.core.pagination import paginate
+from tapgate.ledger import chart
 from tapgate.runtime.store.database import Database
 from tapgate_client import clock, ids
 from tapgate_client.errors import ApiError, Code
@@ -31,8 +32,8 @@ from tapgate_client.schemas.transactions import (
     TransactionRecord,
 )
 
-#: Bounds the response: a payment can be refunded one minor unit at a time.
-MAX_REFUNDS: Final = 1_000
+#: Bounds the response: a transaction can be undone one minor unit at a time.
+MAX_UNDOING: Final = 1_000
 
 
 class TransactionReader(NamedTuple):
@@ -63,18 +64,20 @@ class TransactionReader(NamedTuple):
         return await get_entries(self.database, transaction, masked=bool(hidden))
 
     async def get_chain(self, transaction_id: int) -> TransactionChain:
-        """Return the original payment, refunds and replays, for an admin."""
+        """Return the original, refunds, reversals and replays, for an admin."""
         transaction = await self._get(transaction_id)
         original_id = transaction.original_id
         originals = [] if original_id is None else [await queries.get(self.database, original_id)]
-        refunds = await queries.list_refunds(self.database, transaction.id, limit=MAX_REFUNDS)
-        hidden = await self._find_hidden([*originals, *refunds])
-        records = [to_record(item, full=True, hidden=hidden) for item in (*originals, *refunds)]
+        undoing = await queries.list_undoing(self.database, transaction.id, limit=MAX_UNDOING)
+        hidden = await self._find_hidden([*originals, *undoing])
+        records = [to_record(item, full=True, hidden=hidden) for item in (*originals, *undoing)]
+        later = records[len(originals) :]
         terminal_id = transaction.context.get("terminal_id")
         names = await find_terminal_names(self.database, [terminal_id])
         return TransactionChain(
             original=records[0] if originals else None,
-            refunds=records[len(originals) :],
+            refunds=[record for record in later if record.type == chart.REFUND],
+            reversals=[record for record in later if record.type == chart.REVERSAL],
             replays=await self._get_replays(transaction.id),
             terminal_name=names.get(terminal_id),
         )

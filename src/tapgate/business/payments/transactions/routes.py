@@ -114,10 +114,10 @@ async def list_transaction_entries(
 async def get_transaction_chain(request: RequestContext, id: TransactionId) -> TransactionChain:
     """Get the records related to a transaction.
 
-    `original` is the payment that a refund belongs to. `refunds` are the first 1,000 refunds of a
-    payment, oldest first, including declined ones. `replays` counts the repeated requests that
-    received the original response; it is updated about once a second. `terminal_name` is the
-    payment terminal's name.
+    `original` is the transaction that a refund or a reversal undoes. `refunds` and `reversals` are
+    the first 1,000 of a transaction, oldest first, including declined ones. `replays` counts the
+    repeated requests that received the original response; it is updated about once a second.
+    `terminal_name` is the payment terminal's name.
     """
     return await _create_reader(request).get_chain(id)
 

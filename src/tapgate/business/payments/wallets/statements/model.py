@@ -34,6 +34,7 @@ _DESCRIPTIONS: Final[dict[str, tuple[str, str]]] = {
     chart.PARTNER_FUND: ("Top-up from {}", "Top-up from {}"),
     chart.PROCESSOR_TRANSFER: ("Transfer to {}", "Transfer from {}"),
     chart.REFUND: ("Refund to {}", "Refund from {}"),
+    chart.REVERSAL: ("Reversal, returned to {}", "Reversal, returned by {}"),
 }
 _DEFAULT_DESCRIPTIONS: Final = ("Payment to {}", "Payment from {}")
 _FEE_DESCRIPTIONS: Final[dict[str, str]] = {chart.TRANSFER_P2P: "Transfer fee"}
