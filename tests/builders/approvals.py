@@ -113,6 +113,14 @@ class GuardedRecords:
         self.webhook_endpoint = created.json()["id"]
         self.held_alert, _, _ = await create_held_transfer(harness)
         self.suspended = await self._create_suspended()
+        sender, receiver = await harness.create_subscriber(balance="5"), self.customer
+        transfer = {
+            "from_account_id": sender["account_id"],
+            "to_account_id": receiver["account_id"],
+            "amount": "1",
+        }
+        moved = await self.send("POST", "/wallet/transfer", transfer)
+        self.transfer_id = moved.json()["transaction_id"]
         self.disabled = await harness.create_admin("S")
         url = f"{V1}/admin/users/{self.disabled.id}/disable"
         assert (await harness.post(url, auth=self.maker)).status_code == 200
@@ -177,6 +185,10 @@ class GuardedRecords:
                     "partner_id": partner, "subscriber_id": customer["id"], "amount": "0.50",
                     "partner_reference": "T-1",
                 },
+            ),
+            (
+                "reversals", "POST", f"/transactions/{self.transfer_id}/reverse",
+                {"reason": "Wrong account", "request_id": "reversal-1"},
             ),
             (
                 "processor_transfer", "POST", f"/processors/{processor}/transfer",

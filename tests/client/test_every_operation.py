@@ -333,6 +333,35 @@ async def call_restricted_operations(
     assert len([item async for item in admin.subscribers.list(limit=1)]) == 2
 
 
+async def call_undo_operations(
+    client_factory: ClientFactory, admin: AsyncTapgateClient, people: dict[str, str]
+) -> None:
+    async with client_factory.create_for_service() as messenger:
+
+        async def send() -> str:
+            sent = await messenger.wallet.transfer_p2p(
+                sender_id=people["a"], recipient_card_serial="TAP-B", amount="10", pin=PIN
+            )
+            return sent.transaction_id
+
+        transfer = await send()
+        preview = await admin.transactions.get_reversal_preview(transfer, amount="4")
+        assert (preview.allowed, preview.amount) == (True, "4.00")
+        reversal = await admin.transactions.reverse(transfer, amount="4", reason="Wrong amount")
+        assert reversal.reversible_amount == "6.00 SLE"
+        recalls = messenger.recalls
+        recall = await recalls.recall_transfer(await send(), pin=PIN, request_id="recall-1")
+        pending = await recalls.list_pending_recalls(people["b"])
+        assert [item.id for item in pending.data] == [recall.id]
+        assert (await recalls.return_recalled_transfer(recall.id, pin=PIN)).status == "returned"
+        recall = await recalls.recall_transfer(await send(), pin=PIN, request_id="recall-2")
+        assert (await recalls.keep_recalled_transfer(recall.id)).status == "kept"
+        recall = await admin.recalls.recall_transfer(await send(), request_id="recall-3")
+    decided = await admin.recalls.decide(recall.id, decision="release", reason="Checked")
+    assert await admin.recalls.get(recall.id) == decided
+    assert decided.id in [item.id async for item in admin.recalls.list(status="decided")]
+
+
 async def call_wallet_operations(
     client_factory: ClientFactory,
     admin: AsyncTapgateClient,
@@ -366,6 +395,7 @@ async def call_wallet_operations(
     file = await third_party.transactions.export(user_id=people["a"], cursor=file.next_cursor)
     assert sent.transaction_id.encode() in file.content and file.next_cursor is None
     assert listed_ids[:2] == [moved.transaction_id, sent.transaction_id]
+    await call_undo_operations(client_factory, admin, people)
     today = get_platform_day(
         client_factory.services.clock(), client_factory.services.settings.timezone
     )

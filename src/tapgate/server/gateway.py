@@ -40,6 +40,9 @@ from tapgate.business.merchants.processors.terminals import routes as terminals
 from tapgate.business.partners import routes as partners
 from tapgate.business.partners import top_up_routes as top_ups
 from tapgate.business.payments.fees import routes as fees
+from tapgate.business.payments.recalls import routes as recalls
+from tapgate.business.payments.recalls.operations import RecallWorker
+from tapgate.business.payments.transactions import reversal_routes as reversals
 from tapgate.business.payments.transactions import routes as transactions
 from tapgate.business.payments.wallets import routes as wallets
 from tapgate.business.payments.wallets.statements import routes as statements
@@ -111,6 +114,9 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     statements.endpoints,
     transactions.endpoints,
     staff_refunds.endpoints,
+    reversals.endpoints,
+    recalls.endpoints,
+    recalls.transaction_endpoints,
     money_views.transaction_endpoints,
     disputes.endpoints,
     fees.fee_endpoints,
@@ -230,6 +236,7 @@ def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[N
         RetentionJob(services.database, services.clock, services.settings, RETENTION).run(),
         ApprovalWorker(services).run(),
         DayCloseWorker(services).run(),
+        RecallWorker(services).run(),
         LedgerMaintenance(services.database, services.clock).run(),
     )
 

@@ -13,6 +13,8 @@ from tapgate.business.approvals.guarded_calls import run_guarded
 from tapgate.business.compliance.alerts.operations import close_alert
 from tapgate.business.disputes.operations import finish_refund as finish_dispute
 from tapgate.business.merchants.pos.payments import record_refund
+from tapgate.business.payments.recalls.operations import record_recall
+from tapgate.business.payments.transactions.reversals import record_reversal
 from tapgate.business.reporting.metric_sources import open_metrics
 from tapgate.business.staff.request_logs.recorder import RequestLog
 from tapgate.core.id_generator import IdGenerator
@@ -30,6 +32,15 @@ from tapgate.ledger.card_proofs.proof_verifier import ProofVerifier
 from tapgate.ledger.chart import REFUND
 from tapgate.ledger.commands import LedgerCommand, ReviewDecision, TransactionResult
 from tapgate.ledger.engine.group_commit import MAX_PENDING_COMMANDS, Ledger, connect_ledger
+from tapgate.ledger.commands import (
+    LedgerCommand,
+    RecallDecision,
+    RecallRequest,
+    Reversal,
+    ReviewDecision,
+    TransactionResult,
+)
+from tapgate.ledger.engine.group_commit import MAX_PENDING_COMMANDS, Ledger
 from tapgate.ledger.engine.node_ledger import NodeLedger
 from tapgate.ledger.pins.pin_verifier import PinVerifier
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
@@ -274,15 +285,21 @@ def _build_ledger(
 async def _write_related_rows(
     currency: str, vault: Vault, tx: Transaction, command: LedgerCommand, result: TransactionResult
 ) -> bytes | None:
-    """Write the rows outside the ledger that commit with a command; return the resolved alert."""
+    """Write the rows outside the ledger that commit with a command; return the alert or recall."""
     assert command.audit is not None
-    alert = None
+    if isinstance(command, RecallRequest | RecallDecision):
+        if result.original_id is not None:
+            await record_reversal(tx, command.audit, result, currency=currency)
+        return await record_recall(tx, command)
+    related = None
     approval_result = {"status": result.status}
     if isinstance(command, ReviewDecision):
-        alert = await close_alert(tx, command, result)
+        related = await close_alert(tx, command, result)
     else:
         approval_result["transaction_id"] = ids.encode(ids.TRANSACTION, result.transaction_id)
-        if command.type == REFUND:
+        if isinstance(command, Reversal):
+            await record_reversal(tx, command.audit, result, currency=currency)
+        elif command.type == REFUND:
             await record_refund(tx, command.audit, result, currency=currency)
         if command.dispute is not None:
             await finish_dispute(tx, command.audit, command.dispute, vault=vault)
@@ -294,4 +311,4 @@ async def _write_related_rows(
             approval_result,
             currency=currency,
         )
-    return alert
+    return related

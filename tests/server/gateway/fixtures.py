@@ -228,7 +228,7 @@ class OwnershipRequest(NamedTuple):
 
 
 class SubscriberFixture:
-    """A subscriber with two cards, one of them blocked, a transaction and a KYC document.
+    """A subscriber with two cards, one blocked, a transaction, a recall and a KYC document.
 
     `child_card` has the same PIN as the subscriber.
     """
@@ -242,6 +242,7 @@ class SubscriberFixture:
         self.card = self.blocked_card = self.child_card = ""
         self.transaction_id = self.document_id = ""
         self.support_request = self.dispute = ""
+        self.recall = ""
         self.payment_request_id = new_request_id()
 
 
@@ -295,6 +296,26 @@ class OwnershipFixtures:
     def partner_auth(self) -> HmacAuth:
         return get_partner_auth(self.partner_record)
 
+    async def _create_recall(self, receiver: SubscriberFixture) -> str:
+        """Send the receiver a transfer, and recall it."""
+        service = self.harness.get_service_auth()
+        sender = await self.harness.create_subscriber(balance="10")
+        transfer = {
+            "sender_id": sender["id"],
+            "recipient_phone_number": receiver.phone,
+            "amount": "5",
+            "pin": PIN,
+        }
+        sent = await self.client.post(f"{V1}/wallet/transfer-p2p", json=transfer, auth=service)
+        recalled = await self.client.post(
+            f"{V1}/transactions/{sent.json()['transaction_id']}/recall",
+            json={"pin": PIN, "request_id": new_request_id()},
+            auth=service,
+        )
+        assert recalled.status_code == 201, recalled.text
+        recall_id: str = recalled.json()["id"]
+        return recall_id
+
     async def create_subscriber(
         self, *, restricted: bool = False, pin: str = PIN
     ) -> SubscriberFixture:
@@ -335,6 +356,7 @@ class OwnershipFixtures:
             auth=harness.get_service_auth(),
         )
         subscriber.dispute = disputed.json()["id"]
+        subscriber.recall = await self._create_recall(subscriber)
         body = {"document_type": "selfie", "image": IMAGE_DATA_URI}
         url = f"{V1}/subscribers/{subscriber.id}"
         uploaded = await self.client.post(

@@ -88,6 +88,31 @@ async def prepare_fund_from_partner(harness: Harness, path: str) -> MoneyCase:
     return MoneyCase(path, body, key, {"partner_reference": "R-2"})
 
 
+@register_case("/api/v1/transactions/{id}/reverse")
+async def prepare_reversal(harness: Harness, path: str) -> MoneyCase:
+    sender = await harness.create_subscriber(balance="1000")
+    receiver, third = await harness.create_subscriber(), await harness.create_subscriber()
+    admin = await harness.create_admin("F")
+
+    async def send(payer: dict[str, Any], payee: dict[str, Any]) -> httpx2.Response:
+        body = {
+            "from_account_id": payer["account_id"],
+            "to_account_id": payee["account_id"],
+            "amount": "500",
+        }
+        return await harness.post("/api/v1/wallet/transfer", json=body, auth=admin)
+
+    sent = (await send(sender, receiver)).json()
+    return MoneyCase(
+        path.format(id=sent["transaction_id"]),
+        {"reason": "Wrong account", "amount": "100"},
+        admin,
+        changed_fields={"amount": "200"},
+        declined_fields={},
+        before_decline=lambda: send(receiver, third),
+    )
+
+
 @register_case("/api/v1/agents/{id}/fund")
 async def prepare_fund_agent(harness: Harness, path: str) -> MoneyCase:
     agent = await create_agent(harness, balance="1000")

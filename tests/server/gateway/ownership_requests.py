@@ -85,6 +85,8 @@ _CHANGES: dict[str, BuildChanges] = {
         "transaction_id": p.transaction_id,
         "request_id": new_request_id(),
     },
+    f"POST {V1}/transactions/{{id}}/reverse": lambda t, p: {"request_id": new_request_id()},
+    f"POST {V1}/transactions/{{id}}/recall": lambda t, p: {"request_id": new_request_id()},
     f"POST {V1}/pos/verify-card": lambda t, p: {"card_serial": p.card},
     f"POST {V1}/wallet/fund-from-partner": lambda t, p: {
         "card_serial": p.card,
@@ -136,6 +138,7 @@ def _build_values(
         "transactions": p.transaction_id,
         "transaction_id": p.transaction_id,
         "disputes": p.dispute,
+        "recalls": p.recall,
     }
 
 

@@ -44,6 +44,11 @@ POST /cards/{serial}/personalize, /cards/{serial}/personalize/confirm -> A
 GET /cards/{serial}/taps -> cards:read · A S C
 GET /balance/{user_id} -> balance:read · all · svc
 GET /transactions, /transactions/{id} -> payments:read · all · svc
+POST /transactions/{id}/reverse -> A F
+POST /transactions/{id}/recall -> A S · svc
+GET /recalls, /recalls/{id} -> A S C
+POST /recalls/{id}/return, /recalls/{id}/keep -> svc
+POST /recalls/{id}/decide -> A C
 POST /wallet/transfer -> payments:write · A F
 POST /wallet/transfer-p2p -> payments:write · A F · svc
 POST /wallet/quote -> payments:write · A F · svc
@@ -188,6 +193,8 @@ ADDED_ACCESS = {
     "POST /api/v1/admin/webhook-endpoints/{id}/test": "A",  # sends a test event
     "GET /api/v1/subscribers/{id}/limits": "all · svc",  # the limits that declines refer to
     "GET /api/v1/subscribers/{id}/messages": "all",  # message delivery status
+    "GET /api/v1/subscribers/{id}/recalls": "svc",  # recalls that wait for the receiver
+    "GET /api/v1/transactions/{id}/reversal-preview": "A F",
     "GET /api/v1/agents/{id}/messages": "all",
     "GET /api/v1/support/summary": "A S",
     "GET /api/v1/work-items": "all",

@@ -100,6 +100,20 @@ QUEUES: Final = (
         assignee="alerts.assignee",
     ),
     WorkQueue(
+        name=WorkQueueName.RECALLS,
+        endpoint="GET /api/v1/recalls",
+        id_prefix=ids.RECALL,
+        source="""recalls JOIN accounts sender ON sender.id = recalls.sender_account
+            LEFT JOIN subscribers s ON s.id = sender.owner_id""",
+        condition="recalls.status = 'open'",
+        order="recalls.expires_at, recalls.id",
+        id="recalls.id",
+        since="recalls.created_at",
+        urgency="(recalls.expires_at < caller.now + interval '4 hours')::int",
+        subject=_CUSTOMER,
+        amount="recalls.held_amount",
+    ),
+    WorkQueue(
         name=WorkQueueName.ALERTS,
         endpoint="GET /api/v1/compliance/alerts",
         id_prefix=ids.ALERT,

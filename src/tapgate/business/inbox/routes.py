@@ -11,6 +11,7 @@ from tapgate.business.disputes import routes as disputes
 from tapgate.business.inbox.queries import Caller, Item
 from tapgate.business.inbox.queues import QUEUES, WorkQueue
 from tapgate.business.inbox.waiting import load_items
+from tapgate.business.payments.recalls import routes as recalls
 from tapgate.business.support import routes as support
 from tapgate.core.records import build_record
 from tapgate.events.webhooks import routes as webhooks
@@ -40,6 +41,7 @@ _ACCESS: Final = map_access(
     webhooks.endpoints,
     disputes.endpoints,
     agents.endpoints,
+    recalls.endpoints,
 )
 _PREFIXES: Final = {queue.name: queue.id_prefix for queue in QUEUES}
 _URGENCIES: Final = tuple(Urgency)

@@ -142,6 +142,16 @@ class BusinessSettings(SettingGroup):
         match=Match.WARN,
         used_by=NodeRole.GATEWAY,
     )
+    recall_hours = Setting(
+        Integer(1, 720),
+        24,
+        "Recall period (hours)",
+        "Time after a transfer in which its sender can recall it. See"
+        " [Undo a payment](guides/undo.md).",
+        example="12",
+        match=Match.WARN,
+        used_by=NodeRole.GATEWAY,
+    )
     receipts = Setting(
         Choice((Receipts.OFF, Receipts.RECEIVED, Receipts.ALL)),
         Receipts.RECEIVED,

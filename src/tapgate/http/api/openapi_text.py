@@ -99,6 +99,7 @@ TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "Audit": "The audit log and its hash chain verification.",
     "Webhooks": "Webhook endpoints, their secrets and deliveries.",
     "Messages": "Delivery status reports for messages to subscribers.",
+    "Recalls": "Transfers to the wrong person that their senders ask back.",
     "Branding": "The operator's name, logo, color and contact, as customers and staff see them.",
     "Work queues": "What waits for staff: counts and items of each role's queues.",
     "Overview": "Transaction volumes, platform status and ledger verification.",

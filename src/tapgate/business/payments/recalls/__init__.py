@@ -1,0 +1,1 @@
+"""Recalls: a sender asks for a transfer to the wrong person back."""
