@@ -33,6 +33,7 @@ _ACTIONS: Final[Mapping[str, str]] = {
     "ledger_key": "created retired",
     "partner": "activated created suspended updated webhook_secret_rotated",
     "processor": "activated created suspended",
+    "recall": "decided expired kept opened returned",
     "signing_key": "created deleted",
     "subscriber": "blocked closed created kyc_approved kyc_assigned kyc_document_added"
     " kyc_document_seen kyc_more_needed kyc_override kyc_rejected kyc_unassigned"
@@ -40,7 +41,7 @@ _ACTIONS: Final[Mapping[str, str]] = {
     f" {_PIN_ACTIONS}",
     "support": "assigned closed message_received replied requested unassigned",
     "terminal": "blocked created unblocked",
-    "transaction": "completed failed receipt_resent refunded",
+    "transaction": "completed failed receipt_resent refunded reversed",
     "webhook_delivery": "redelivered",
     "webhook_endpoint": "created deleted disabled secret_rotated tested updated",
 }

@@ -13,7 +13,7 @@ _VERBS: Final[Mapping[str, str]] = {
     "pencil": "update edit amount total count wrong_pins level_1 level_2 level_3",
     "user-check": "level assign",
     "send": "send test more_needed send_receipt",
-    "rotate-ccw": "refund redeliver reset_pin reset_password reset_factors",
+    "rotate-ccw": "recall refund return reverse redeliver reset_pin reset_password reset_factors",
     "arrow-left-right": "transfer",
     "wallet": "fund top_up",
     "banknote-arrow-down": "cash_in",

@@ -141,6 +141,7 @@ _RESOURCE_LABELS: Final[Mapping[str, str]] = {
     ids.WEBHOOK_ENDPOINT: "Webhook endpoint",
     ids.CARD_KEYSET: "Keyset",
     ids.DELIVERY: "Delivery",
+    ids.RECALL: "Recall",
     ids.REQUEST_LOG: "Request",
     ids.SUPPORT_REQUEST: "Support request",
     ids.DISPUTE: "Dispute",

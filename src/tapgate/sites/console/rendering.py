@@ -45,6 +45,7 @@ _PAGES_BY_PREFIX: Final = {
     ids.APPROVAL: ("/console/approvals/", "GET /api/v1/approvals/{id}"),
     ids.REQUEST_LOG: ("/console/request-logs/", "GET /api/v1/admin/request-logs/{id}"),
     ids.DISPUTE: ("/console/disputes/", "GET /api/v1/disputes/{id}"),
+    ids.RECALL: ("/console/recalls/", "GET /api/v1/recalls/{id}"),
     ids.SUPPORT_REQUEST: ("/console/support/", "GET /api/v1/support/requests/{id}"),
 }
 _NOT_VALID: Final = source_text("is not valid")

@@ -74,6 +74,10 @@ _TALES: Final[Mapping[str, _Tale]] = {
         source_text("{payer} refunded {amount} to {payee}."),
         source_text("{payer} tried to refund {amount} to {payee}."),
     ),
+    chart.REVERSAL: _Tale(
+        source_text("{amount} went back from {payer} to {payee}."),
+        source_text("{amount} was to go back from {payer} to {payee}."),
+    ),
 }
 _OTHER_TALE: Final = _Tale(
     source_text("{amount} moved from {payer} to {payee}."),

@@ -18,8 +18,15 @@ _ITEM_PATH: Final = "/api/v1/transactions/{id}"
 _PAID_STATUSES: Final = frozenset(
     {TransactionStatus.COMPLETED, TransactionStatus.PARTIALLY_REFUNDED}
 )
-_MOVED_STATUSES: Final = _PAID_STATUSES | {TransactionStatus.REFUNDED}
+_REVERSIBLE_STATUSES: Final = frozenset(
+    {TransactionStatus.COMPLETED, TransactionStatus.PARTIALLY_REVERSED}
+)
+_MOVED_STATUSES: Final = (
+    _PAID_STATUSES | _REVERSIBLE_STATUSES | {TransactionStatus.REFUNDED, TransactionStatus.REVERSED}
+)
 _RECEIPT_TYPES: Final = chart.LIMITED_TYPES | chart.RECEIVE_ONLY_TYPES | {chart.REFUND}
+
+RECALL: Final = "transaction.recall"
 
 Record = Mapping[str, Any]
 
@@ -42,6 +49,11 @@ class TransactionAction(NamedTuple):
 def get_refundable_amount(record: Record) -> str:
     """Return the part of a payment's amount that is not refunded."""
     return f"{Decimal(record['amount']) - Decimal(record['refunded_amount']):f}"
+
+
+def get_reversible_amount(record: Record) -> str:
+    """Return the part of a transaction's amount that is not reversed."""
+    return f"{Decimal(record['amount']) - Decimal(record['reversed_amount']):f}"
 
 
 TRANSACTION_ACTIONS: Final = (
@@ -88,6 +100,48 @@ TRANSACTION_ACTIONS: Final = (
         types=frozenset(chart.PAYMENT_TYPES),
         statuses=_PAID_STATUSES,
         initial=lambda record: {"transaction_id": record["id"]},
+    ),
+    TransactionAction(
+        Action(
+            name="transaction.reverse",
+            endpoint=f"POST {_ITEM_PATH}/reverse",
+            title="Reverse this transaction?",
+            description="Moves the money back now, with the fee and the commission in proportion."
+            " This can't be undone.",
+            button="Reverse",
+            fields=(
+                fields.AMOUNT._replace(
+                    required=False, hint="Empty: everything that is not reversed yet"
+                ),
+                fields.REASON._replace(hint="On the reversal, and saved in the audit log"),
+            ),
+            is_dangerous=True,
+            moves_money=True,
+            preview_path=f"{_ITEM_PATH}/reversal-preview",
+            preview_template="transactions/reversal_preview.html",
+            success_message="Transaction reversed.",
+        ),
+        types=chart.REVERSIBLE_TYPES,
+        statuses=_REVERSIBLE_STATUSES,
+        initial=lambda record: {"amount": get_reversible_amount(record)},
+    ),
+    TransactionAction(
+        Action(
+            name=RECALL,
+            endpoint=f"POST {_ITEM_PATH}/recall",
+            title="Recall this transfer?",
+            description="Holds what the recipient still has, for up to 24 hours, and asks the"
+            " recipient in the chat to return it. The fee is not returned. Only at the sender's"
+            " request.",
+            button="Recall",
+            fields=(fields.REASON._replace(required=False, hint="Saved in the audit log"),),
+            moves_money=True,
+            preview_path=_ITEM_PATH,
+            preview_template="transactions/recall_preview.html",
+            success_message="Transfer recalled. The recipient is asked to return it.",
+        ),
+        types=frozenset({chart.TRANSFER_P2P}),
+        statuses=frozenset({TransactionStatus.COMPLETED}),
     ),
     TransactionAction(
         Action(

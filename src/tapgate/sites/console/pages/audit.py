@@ -30,6 +30,8 @@ RESOURCE_TYPES = (
     "installation", "keyset", "ledger", "ledger_day", "ledger_key", "partner", "processor",
     "signing_key", "subscriber", "support", "terminal", "transaction", "webhook_delivery",
     "webhook_endpoint",
+    "installation", "keyset", "ledger", "partner", "processor", "recall", "signing_key",
+    "subscriber", "support", "terminal", "transaction", "webhook_delivery", "webhook_endpoint",
 )  # fmt: skip
 _NEWEST_LIMIT = 100  # sealing takes seconds, so the newest entries usually include a sealed one
 

@@ -16,7 +16,9 @@ from tapgate.sites.console.components.related import get_alerts, get_rules
 from tapgate.sites.console.components.stories import tell_transaction
 from tapgate.sites.console.components.transaction_actions import (
     ACTIONS,
+    RECALL,
     get_refundable_amount,
+    get_reversible_amount,
     list_possible_actions,
 )
 from tapgate.sites.console.labels import get_flow_label
@@ -110,22 +112,28 @@ async def show_totals(request: PageRequest) -> Reply[bytes]:
 @pages.get("/console/transactions/{id}")
 async def show_transaction(request: PageRequest, id: str) -> Reply[bytes]:
     record = await request.get(_ITEM_PATH, id=id)
-    ledger_entries, chain, alerts, rules = await asyncio.gather(
+    ledger_entries, chain, alerts, rules, recall = await asyncio.gather(
         request.get(f"{_ITEM_PATH}/entries", id=id),
         request.get(f"{_ITEM_PATH}/chain", id=id),
         get_alerts(request, transaction_id=id),
         get_rules(request),
+        _find_recall(request, record),
     )
+    possible = list_possible_actions(record)
+    if recall is not None:
+        possible.pop(RECALL, None)
     entries = ledger_entries["entries"]
     return request.render(
         "transactions/transaction.html",
         transaction=record,
         story=tell_transaction(request.translator, record),
-        possible=list_possible_actions(record),
+        possible=possible,
         entries=entries,
         total=f"{sum((Decimal(entry['amount']) for entry in entries), Decimal(0)):f}",
         chain=chain,
         refundable=_get_refundable_amount(record),
+        reversible=_get_reversible_amount(record),
+        recall=recall,
         failure_details=_to_text_values(record.get("failure_details") or {}),
         metadata=_to_text_values(record["metadata"] or {}),
         alerts=alerts and alerts["data"],
@@ -173,6 +181,25 @@ def _get_refundable_amount(record: dict[str, Any]) -> str | None:
     if record["type"] not in chart.PAYMENT_TYPES or record["status"] in ("failed", "under_review"):
         return None
     return get_refundable_amount(record)
+
+
+def _get_reversible_amount(record: dict[str, Any]) -> str | None:
+    """Return the unreversed amount; None if the transaction is not reversible."""
+    if record["type"] not in chart.REVERSIBLE_TYPES or record["status"] in (
+        TransactionStatus.FAILED,
+        TransactionStatus.UNDER_REVIEW,
+    ):
+        return None
+    return get_reversible_amount(record)
+
+
+async def _find_recall(request: PageRequest, record: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the transfer's recall, if it has one and the admin may see recalls."""
+    if record["type"] != chart.TRANSFER_P2P:
+        return None
+    page = await request.get_if_allowed("/api/v1/recalls", {"transaction_id": record["id"]})
+    found: list[dict[str, Any]] = [] if page is None else page["data"]
+    return found[0] if found else None
 
 
 def _to_text_values(values: dict[str, Any]) -> dict[str, str]:

@@ -26,6 +26,9 @@ QUEUES: Final = {
     WorkQueueName.HELD_PAYMENTS: _QueueLabel(
         "Held payments", "/console/compliance?status=held", "Payments to release or reject"
     ),
+    WorkQueueName.RECALLS: _QueueLabel(
+        "Recalls", "/console/recalls", "Transfers to the wrong person that senders ask back"
+    ),
     WorkQueueName.ALERTS: _QueueLabel(
         "Compliance alerts", "/console/compliance", "Open alerts without a held payment"
     ),
