@@ -1389,10 +1389,10 @@ export class Operations extends Transport {
   /**
    * Get the records related to a transaction.
    *
-   * `original` is the payment that a refund belongs to. `refunds` are the first 1,000 refunds of a
-   * payment, oldest first, including declined ones. `replays` counts the repeated requests that
-   * received the original response; it is updated about once a second. `terminal_name` is the
-   * payment terminal's name.
+   * `original` is the transaction that a refund or a reversal undoes. `refunds` and `reversals` are
+   * the first 1,000 of a transaction, oldest first, including declined ones. `replays` counts the
+   * repeated requests that received the original response; it is updated about once a second.
+   * `terminal_name` is the payment terminal's name.
    *
    * Access: an admin with any role.
    */
@@ -1437,6 +1437,113 @@ export class Operations extends Transport {
    */
   refundTransaction(id: string, body: schemas.PaymentRefund, options?: RequestOptions): Promise<schemas.RefundReceipt> {
     return this.send("POST", `/api/v1/transactions/${encodeURIComponent(id)}/refund`, { body, movesMoney: true }, options);
+  }
+
+  /**
+   * Reverse a transaction in full or in part.
+   *
+   * Requires an idempotency key. Without `amount`, everything that is not yet reversed goes back, in
+   * the opposite direction. Fee and commission go back in proportion to the reversed amount, rounded
+   * down; the last part takes the rest. Today's and this month's limits get back what the original
+   * used of them. A reversal uses no limits, works for blocked and suspended parties, and ignores
+   * the maximum balance.
+   *
+   * Card payments are refunded instead. They get `NOT_REVERSIBLE`, as do transactions that failed,
+   * are under review, completely reversed or being recalled, or have a closed party. If the
+   * receiver, the agent's float or the agent's commission account has too little money, the response
+   * is `INSUFFICIENT_FUNDS`, and nothing moves.
+   *
+   * Access: an admin (finance_user, system_admin). An admin with a second factor must have verified it recently.
+   */
+  reverseTransaction(id: string, body: schemas.ReversalRequest, options?: RequestOptions): Promise<schemas.ReversalReceipt> {
+    return this.send("POST", `/api/v1/transactions/${encodeURIComponent(id)}/reverse`, { body, movesMoney: true }, options);
+  }
+
+  /**
+   * Preview a reversal: what would go back now.
+   *
+   * Without `amount`, the preview is for everything that is not yet reversed.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  getReversalPreview(id: string, query: { amount?: string; } = {}, options?: RequestOptions): Promise<schemas.ReversalPreview> {
+    return this.send("GET", `/api/v1/transactions/${encodeURIComponent(id)}/reversal-preview`, { query }, options);
+  }
+
+  /**
+   * List recalls, newest first.
+   *
+   * If a restricted subscriber takes part, `reason` and `decision_reason` are null until the admin
+   * verifies a one-time code.
+   *
+   * Access: an admin (compliance_user, support_user, system_admin).
+   */
+  listRecalls(query: { limit?: number; cursor?: string; status?: schemas.RecallStatus; transaction_id?: string; } = {}, options?: RequestOptions): List<schemas.RecallPage, schemas.RecallRecord> {
+    return this.list("GET", `/api/v1/recalls`, { query }, options);
+  }
+
+  /**
+   * Get a recall.
+   *
+   * Access: an admin (compliance_user, support_user, system_admin).
+   */
+  getRecall(id: string, options?: RequestOptions): Promise<schemas.RecallRecord> {
+    return this.send("GET", `/api/v1/recalls/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /**
+   * Return the held amount to the sender, with the receiver's PIN.
+   *
+   * The fee stays with the platform. Returning the whole amount makes the transfer `reversed`, a
+   * part of it `partially_reversed`. If nothing is held, the response is `INSUFFICIENT_FUNDS`.
+   *
+   * Access: an internal service's signature.
+   */
+  returnRecalledTransfer(id: string, body: schemas.ReturnTransfer, options?: RequestOptions): Promise<schemas.RecallRecord> {
+    return this.send("POST", `/api/v1/recalls/${encodeURIComponent(id)}/return`, { body }, options);
+  }
+
+  /**
+   * Keep the money: the receiver declines the recall, and the hold ends.
+   *
+   * Access: an internal service's signature.
+   */
+  keepRecalledTransfer(id: string, options?: RequestOptions): Promise<schemas.RecallRecord> {
+    return this.send("POST", `/api/v1/recalls/${encodeURIComponent(id)}/keep`, {}, options);
+  }
+
+  /**
+   * Decide an open recall: return the held amount to the sender, or release it.
+   *
+   * Access: an admin (compliance_user, system_admin).
+   */
+  decideRecall(id: string, body: schemas.RecallResolution, options?: RequestOptions): Promise<schemas.RecallRecord> {
+    return this.send("POST", `/api/v1/recalls/${encodeURIComponent(id)}/decide`, { body }, options);
+  }
+
+  /**
+   * Recall a transfer to the wrong person.
+   *
+   * Requires an idempotency key. The sender of a completed `transfer_p2p` can recall it once, within
+   * `TAPGATE_RECALL_HOURS`, and have at most 3 open recalls. A service must send the sender's PIN. A
+   * support_user or system_admin recalls on the sender's behalf, without a PIN.
+   *
+   * Up to the transfer amount, what the receiver has available is held for 24 hours, and the
+   * receiver is asked to return it. Both are told each step.
+   *
+   * Access: an admin (support_user, system_admin); an internal service's signature.
+   */
+  recallTransfer(id: string, body: schemas.RecallTransfer = {}, options?: RequestOptions): Promise<schemas.RecallRecord> {
+    return this.send("POST", `/api/v1/transactions/${encodeURIComponent(id)}/recall`, { body }, options);
+  }
+
+  /**
+   * List the open recalls that wait for a subscriber's answer, oldest first.
+   *
+   * Access: an internal service's signature.
+   */
+  listPendingRecalls(id: string, options?: RequestOptions): Promise<schemas.PendingRecalls> {
+    return this.send("GET", `/api/v1/subscribers/${encodeURIComponent(id)}/recalls`, {}, options);
   }
 
   /**

@@ -351,7 +351,7 @@ export interface ApprovalExecutedEvent {
   data: ApprovalRecord;
 }
 
-export type ApprovalOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "refunds" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding" | "approval_rules";
+export type ApprovalOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "refunds" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding" | "reversals" | "approval_rules";
 
 /**
  * One page of a list.
@@ -1226,7 +1226,7 @@ export interface ErrorBody {
   details?: Record<string, unknown>;
 }
 
-export type ErrorCode = "INVALID_REQUEST" | "INVALID_PIN" | "SAME_PIN" | "INVALID_OTP" | "PERMANENT_BLOCK" | "MAX_CHILD_CARDS" | "MISSING_PARENT" | "UNAUTHORIZED" | "INSUFFICIENT_FUNDS" | "INSUFFICIENT_FLOAT" | "FORBIDDEN" | "ACCOUNT_LOCKED" | "OTP_REQUIRED" | "PIN_REQUIRED" | "SUBSCRIBER_BLOCKED" | "CARD_NOT_ACTIVE" | "CARD_PROOF_REQUIRED" | "CARD_NOT_GENUINE" | "AGENT_NOT_ACTIVE" | "PROCESSOR_SUSPENDED" | "PARTNER_SUSPENDED" | "TERMINAL_BLOCKED" | "COMPLIANCE_REJECTED" | "TRANSACTION_LIMIT_EXCEEDED" | "CARD_LIMIT_EXCEEDED" | "DAILY_LIMIT_EXCEEDED" | "MONTHLY_LIMIT_EXCEEDED" | "MAX_BALANCE_EXCEEDED" | "SUBSCRIBER_NOT_FOUND" | "CARD_NOT_FOUND" | "KEYSET_NOT_FOUND" | "AGENT_NOT_FOUND" | "PROCESSOR_NOT_FOUND" | "TERMINAL_NOT_FOUND" | "PARTNER_NOT_FOUND" | "ACCOUNT_NOT_FOUND" | "TRANSACTION_NOT_FOUND" | "ALERT_NOT_FOUND" | "RULE_NOT_FOUND" | "REQUEST_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "DISPUTE_NOT_FOUND" | "DAY_NOT_FOUND" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "DUPLICATE_PHONE" | "DUPLICATE_ID_NUMBER" | "DUPLICATE_EMAIL" | "DUPLICATE_REQUEST" | "DUPLICATE_REFERENCE" | "CARD_ALREADY_LINKED" | "CARD_NOT_LINKED" | "CARD_PROOF_USED" | "KEYSET_RETIRED" | "ALREADY_BLOCKED" | "NOT_BLOCKED" | "NOT_CLOSABLE" | "ALREADY_REFUNDED" | "NOT_REFUNDABLE" | "ALREADY_RESOLVED" | "APPROVAL_NOT_PENDING" | "ALREADY_DISPUTED" | "NOT_DISPUTABLE" | "DISPUTE_NOT_OPEN" | "ALREADY_SUSPENDED" | "NOT_SUSPENDED" | "DAY_NOT_CLOSED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_ENCODING" | "VALIDATION_FAILED" | "CURRENCY_NOT_SUPPORTED" | "SELF_TRANSFER" | "REFUND_EXCEEDS_REMAINING" | "KYC_REQUIREMENTS_NOT_MET" | "RATE_LIMITED" | "INTERNAL_ERROR" | "SERVICE_UNAVAILABLE";
+export type ErrorCode = "INVALID_REQUEST" | "INVALID_PIN" | "SAME_PIN" | "INVALID_OTP" | "PERMANENT_BLOCK" | "MAX_CHILD_CARDS" | "MISSING_PARENT" | "UNAUTHORIZED" | "INSUFFICIENT_FUNDS" | "INSUFFICIENT_FLOAT" | "FORBIDDEN" | "ACCOUNT_LOCKED" | "OTP_REQUIRED" | "PIN_REQUIRED" | "SUBSCRIBER_BLOCKED" | "CARD_NOT_ACTIVE" | "CARD_PROOF_REQUIRED" | "CARD_NOT_GENUINE" | "AGENT_NOT_ACTIVE" | "PROCESSOR_SUSPENDED" | "PARTNER_SUSPENDED" | "TERMINAL_BLOCKED" | "COMPLIANCE_REJECTED" | "TRANSACTION_LIMIT_EXCEEDED" | "CARD_LIMIT_EXCEEDED" | "DAILY_LIMIT_EXCEEDED" | "MONTHLY_LIMIT_EXCEEDED" | "MAX_BALANCE_EXCEEDED" | "SUBSCRIBER_NOT_FOUND" | "CARD_NOT_FOUND" | "KEYSET_NOT_FOUND" | "AGENT_NOT_FOUND" | "PROCESSOR_NOT_FOUND" | "TERMINAL_NOT_FOUND" | "PARTNER_NOT_FOUND" | "ACCOUNT_NOT_FOUND" | "TRANSACTION_NOT_FOUND" | "ALERT_NOT_FOUND" | "RULE_NOT_FOUND" | "REQUEST_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "DISPUTE_NOT_FOUND" | "DAY_NOT_FOUND" | "RECALL_NOT_FOUND" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "DUPLICATE_PHONE" | "DUPLICATE_ID_NUMBER" | "DUPLICATE_EMAIL" | "DUPLICATE_REQUEST" | "DUPLICATE_REFERENCE" | "CARD_ALREADY_LINKED" | "CARD_NOT_LINKED" | "CARD_PROOF_USED" | "KEYSET_RETIRED" | "ALREADY_BLOCKED" | "NOT_BLOCKED" | "NOT_CLOSABLE" | "ALREADY_REFUNDED" | "NOT_REFUNDABLE" | "ALREADY_RESOLVED" | "APPROVAL_NOT_PENDING" | "ALREADY_DISPUTED" | "NOT_DISPUTABLE" | "DISPUTE_NOT_OPEN" | "NOT_REVERSIBLE" | "NOT_RECALLABLE" | "RECALL_NOT_OPEN" | "ALREADY_SUSPENDED" | "NOT_SUSPENDED" | "DAY_NOT_CLOSED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_ENCODING" | "VALIDATION_FAILED" | "CURRENCY_NOT_SUPPORTED" | "SELF_TRANSFER" | "REFUND_EXCEEDS_REMAINING" | "REVERSAL_EXCEEDS_REMAINING" | "KYC_REQUIREMENTS_NOT_MET" | "RATE_LIMITED" | "INTERNAL_ERROR" | "SERVICE_UNAVAILABLE";
 
 export type Factor = "totp" | "passkey";
 
@@ -1339,7 +1339,7 @@ export interface GlCodes {
   data: GlCode[];
 }
 
-export type GuardableOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "refunds" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding";
+export type GuardableOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "refunds" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding" | "reversals";
 
 /** Gateway health. Older gateways omit the fields after `wallet_core`. */
 export interface Health {
@@ -2299,6 +2299,21 @@ export interface PayoutReceipt {
   float_balance: string;
 }
 
+/** An open recall that waits for the receiver's answer. The sender's name is abbreviated. */
+export interface PendingRecall {
+  id: string;
+  transaction_id: string;
+  amount: string;
+  held_amount: string;
+  currency: string;
+  sender_name: string;
+  expires_at: string;
+}
+
+export interface PendingRecalls {
+  data: PendingRecall[];
+}
+
 /** What an encoder writes to a card's chip. No other response contains the keys. */
 export interface Personalization {
   uid: string;
@@ -2615,6 +2630,59 @@ export interface Reason {
   reason: string;
 }
 
+/**
+ * One page of a list.
+ *
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
+ *     otherwise.
+ */
+export interface RecallPage {
+  data: RecallRecord[];
+  has_more: boolean;
+  next_cursor: string | null;
+  masked?: boolean;
+}
+
+/**
+ * A recall.
+ *
+ *     `amount` is the recalled transfer's amount, and `held_amount` what the receiver still had: it is
+ *     held while the recall is open, and returned if the receiver agrees or staff decide so.
+ *     `decided_by` is the admin who decided, or null.
+ */
+export interface RecallRecord {
+  id: string;
+  transaction_id: string;
+  amount: string;
+  held_amount: string;
+  currency: string;
+  reason: string | null;
+  status: RecallStatus;
+  decision: RecallVerdict | null;
+  decided_by: string | null;
+  decision_reason: string | null;
+  reversal_id: string | null;
+  created_at: string;
+  expires_at: string;
+}
+
+export interface RecallResolution {
+  decision: RecallVerdict;
+  reason: string;
+}
+
+export type RecallStatus = "open" | "returned" | "kept" | "expired" | "decided";
+
+/** A recall. `pin` is the sender's PIN, which a service must send. */
+export interface RecallTransfer {
+  reason?: string | null;
+  /** 4 digits */
+  pin?: string | null;
+  request_id?: string | null;
+}
+
+export type RecallVerdict = "return" | "release";
+
 /** Who gets the receipt again. Without a party, both parties that get receipts. */
 export interface ReceiptResend {
   party?: TransactionParty | null;
@@ -2731,6 +2799,59 @@ export interface Resolution {
   status: AlertResolution;
   resolution_notes: string;
   transaction_decision?: TransactionDecision | null;
+}
+
+/** The receiver's consent, with the receiver's PIN. */
+export interface ReturnTransfer {
+  /** 4 digits */
+  pin: string;
+}
+
+/**
+ * Effect that a reversal would have now.
+ *
+ *     `reason` is the error code with which it would fail, and the amounts are then zero.
+ *     `daily_limit_restored` and `monthly_limit_restored` are what the sender may spend again.
+ */
+export interface ReversalPreview {
+  transaction_id: string;
+  allowed: boolean;
+  reason: string | null;
+  amount: string;
+  reversible_amount: string;
+  fee_reversed: string;
+  commission_reversed: string;
+  daily_limit_restored: string;
+  monthly_limit_restored: string;
+  currency: string;
+}
+
+/**
+ * Reversal receipt.
+ *
+ *     `reversible_amount` is the part of the original that is not yet reversed. `fee_reversed` went
+ *     back to who paid the fee, and `commission_reversed` was taken back from the agent.
+ */
+export interface ReversalReceipt {
+  success: boolean;
+  message: string;
+  transaction_id: string;
+  status: ReceiptStatus;
+  original_transaction_id: string;
+  amount: string;
+  reversible_amount: string;
+  fee_reversed: string;
+  commission_reversed: string;
+}
+
+/** A reversal. Without `amount`, everything that is not yet reversed goes back. */
+export interface ReversalRequest {
+  request_id?: string | null;
+  /** The platform currency's ISO 4217 code */
+  currency?: string | null;
+  /** Decimal amount in major units */
+  amount?: string | null;
+  reason: string;
 }
 
 /** Secret rotation. The previous secret remains valid for `grace_seconds`. */
@@ -2907,7 +3028,7 @@ export interface SigningKeyRecord {
   last_used_at: string | null;
 }
 
-export type StatementEntryType = "transfer_p2p" | "transfer" | "agent_cashin" | "agent_cashout" | "agent_fund" | "agent_transfer" | "commission_payout" | "pos_payment" | "online_payment" | "partner_fund" | "partner_deposit" | "processor_transfer" | "refund" | "fee";
+export type StatementEntryType = "transfer_p2p" | "transfer" | "agent_cashin" | "agent_cashout" | "agent_fund" | "agent_transfer" | "commission_payout" | "pos_payment" | "online_payment" | "partner_fund" | "partner_deposit" | "processor_transfer" | "refund" | "reversal" | "fee";
 
 export type StatementFormat = "json" | "csv" | "pdf";
 
@@ -3302,6 +3423,7 @@ export interface TotpSecret {
 export interface TransactionChain {
   original: TransactionRecord | null;
   refunds: TransactionRecord[];
+  reversals: TransactionRecord[];
   replays: ReplaySummary;
   terminal_name: string | null;
 }
@@ -3364,8 +3486,12 @@ export type TransactionParty = "sender" | "receiver";
  * A transaction.
  *
  *     `fee_payer` is null if there is no fee. A sender pays the fee in addition to `amount`, a
- *     receiver out of `amount`. `fee_refunded` is the payment fee that the last refund returned to the
- *     merchant. A refund changes the merchant's balance by `fee_refunded` minus `amount`.
+ *     receiver out of `amount`. `fee_refunded` is the fee that a refund or a reversal returned to its
+ *     payer: a payment's last refund returns the whole fee to the merchant, a reversal a share of it.
+ *     A refund changes the merchant's balance by `fee_refunded` minus `amount`.
+ *
+ *     `refunded_amount` is the part of a card payment that was refunded, and `reversed_amount` the
+ *     part of any other transaction that was reversed.
  *
  *     Fields without a value are null. Only two fields can be absent: `failure_details`, which admins
  *     receive for a decline that has details, and `masked`.
@@ -3396,6 +3522,7 @@ export interface TransactionRecord {
   approval_code: string | null;
   original_transaction_id: string | null;
   refunded_amount: string;
+  reversed_amount: string;
   request_id: string | null;
   approval_id: string | null;
   failure_code: string | null;
@@ -3415,9 +3542,16 @@ export interface TransactionRefundedEvent {
   data: TransactionRecord;
 }
 
-export type TransactionStatus = "completed" | "failed" | "under_review" | "partially_refunded" | "refunded";
+export interface TransactionReversedEvent {
+  type: "transaction.reversed";
+  /** When the event occurred */
+  timestamp: string;
+  data: TransactionRecord;
+}
 
-export type TransactionType = "transfer_p2p" | "transfer" | "agent_cashin" | "agent_cashout" | "agent_fund" | "agent_transfer" | "commission_payout" | "pos_payment" | "online_payment" | "partner_fund" | "partner_deposit" | "processor_transfer" | "refund";
+export type TransactionStatus = "completed" | "failed" | "under_review" | "partially_refunded" | "refunded" | "partially_reversed" | "reversed";
+
+export type TransactionType = "transfer_p2p" | "transfer" | "agent_cashin" | "agent_cashout" | "agent_fund" | "agent_transfer" | "commission_payout" | "pos_payment" | "online_payment" | "partner_fund" | "partner_deposit" | "processor_transfer" | "refund" | "reversal";
 
 export interface TransactionUnderReviewEvent {
   type: "transaction.under_review";
@@ -3679,9 +3813,9 @@ export interface WebhookEndpointWithSecret {
   secret: string;
 }
 
-export type WebhookEventFilter = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "dispute.created" | "dispute.answered" | "dispute.decided" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "day.closed" | "processor.suspended" | "webhook_endpoint.disabled" | "*";
+export type WebhookEventFilter = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "transaction.reversed" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "dispute.created" | "dispute.answered" | "dispute.decided" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "day.closed" | "processor.suspended" | "webhook_endpoint.disabled" | "*";
 
-export type WebhookEventType = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "dispute.created" | "dispute.answered" | "dispute.decided" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "day.closed" | "processor.suspended" | "webhook_endpoint.disabled" | "webhook.test";
+export type WebhookEventType = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "transaction.reversed" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "dispute.created" | "dispute.answered" | "dispute.decided" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "day.closed" | "processor.suspended" | "webhook_endpoint.disabled" | "webhook.test";
 
 export interface WebhookTestEvent {
   type: "webhook.test";
@@ -3721,7 +3855,7 @@ export interface WorkItems {
   has_more: boolean;
 }
 
-export type WorkQueueName = "approvals" | "kyc_reviews" | "support_requests" | "alerts" | "held_payments" | "failing_webhooks" | "disputes" | "low_float";
+export type WorkQueueName = "approvals" | "kyc_reviews" | "support_requests" | "alerts" | "held_payments" | "failing_webhooks" | "disputes" | "low_float" | "recalls";
 
 /**
  * Number of items that wait, at most 100, and the time since which the oldest waits.
@@ -3745,6 +3879,7 @@ export type WebhookEvent =
   TransactionFailedEvent |
   TransactionUnderReviewEvent |
   TransactionRefundedEvent |
+  TransactionReversedEvent |
   CardLinkedEvent |
   CardBlockedEvent |
   CardUnblockedEvent |

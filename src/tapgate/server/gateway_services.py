@@ -30,8 +30,6 @@ from tapgate.http.metrics import EventCounters
 from tapgate.http.rate_limits.throttle import Throttle
 from tapgate.ledger.card_proofs.proof_verifier import ProofVerifier
 from tapgate.ledger.chart import REFUND
-from tapgate.ledger.commands import LedgerCommand, ReviewDecision, TransactionResult
-from tapgate.ledger.engine.group_commit import MAX_PENDING_COMMANDS, Ledger, connect_ledger
 from tapgate.ledger.commands import (
     LedgerCommand,
     RecallDecision,
@@ -40,7 +38,7 @@ from tapgate.ledger.commands import (
     ReviewDecision,
     TransactionResult,
 )
-from tapgate.ledger.engine.group_commit import MAX_PENDING_COMMANDS, Ledger
+from tapgate.ledger.engine.group_commit import MAX_PENDING_COMMANDS, Ledger, connect_ledger
 from tapgate.ledger.engine.node_ledger import NodeLedger
 from tapgate.ledger.pins.pin_verifier import PinVerifier
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
@@ -299,10 +297,11 @@ async def _write_related_rows(
         approval_result["transaction_id"] = ids.encode(ids.TRANSACTION, result.transaction_id)
         if isinstance(command, Reversal):
             await record_reversal(tx, command.audit, result, currency=currency)
-        elif command.type == REFUND:
-            await record_refund(tx, command.audit, result, currency=currency)
-        if command.dispute is not None:
-            await finish_dispute(tx, command.audit, command.dispute, vault=vault)
+        else:
+            if command.type == REFUND:
+                await record_refund(tx, command.audit, result, currency=currency)
+            if command.dispute is not None:
+                await finish_dispute(tx, command.audit, command.dispute, vault=vault)
     if command.approval_id is not None:
         await approvals.end_execution(
             tx,

@@ -70,6 +70,7 @@ async def test_every_queue_counts_what_waits(harness: Harness) -> None:
         "failing_webhooks": 1,
         "disputes": 1,
         "low_float": 1,
+        "recalls": 0,
     }
     await resolve_alert(harness, held["id"], transaction_decision="release")
     assert (await get_counts(harness))["held_payments"] == 0
@@ -78,11 +79,17 @@ async def test_every_queue_counts_what_waits(harness: Harness) -> None:
 @each(
     "role, queues",
     [
-        ("C", {"approvals", "kyc_reviews", "alerts", "held_payments", "disputes", "low_float"}),
-        ("S", {"approvals", "support_requests", "disputes", "low_float"}),
+        (
+            "C",
+            {
+                "approvals", "kyc_reviews", "alerts", "held_payments", "disputes", "low_float",
+                "recalls",
+            },
+        ),
+        ("S", {"approvals", "support_requests", "disputes", "low_float", "recalls"}),
         ("F", {"approvals", "disputes", "low_float"}),
     ],
-)
+)  # fmt: skip
 async def test_role_sees_only_queues_that_it_may_list(
     harness: Harness, role: str, queues: set[str]
 ) -> None:
@@ -97,11 +104,11 @@ async def test_counts_are_cached_for_a_few_seconds(harness: Harness) -> None:
     assert (await get_counts(harness, fresh="false"))["support_requests"] == 0
     harness.advance_clock(minutes=1)
     response = await harness.get(URL, auth=await harness.create_admin("S"))
-    assert response.json()["data"][1] == {
+    assert {
         "name": "support_requests",
         "waiting": 1,
         "oldest_at": request["created_at"],
-    }
+    } in response.json()["data"]
 
 
 async def test_queue_is_counted_up_to_a_limit(harness: Harness) -> None:

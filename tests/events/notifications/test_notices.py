@@ -217,6 +217,12 @@ async def refund(case: NoticeCase) -> httpx2.Response:
     return await case.request("POST", f"/transactions/{paid}/refund", body)
 
 
+async def reverse(case: NoticeCase) -> httpx2.Response:
+    funded = (await fund_from_partner(case)).json()["transaction_id"]
+    body = {"reason": "wrong customer", "request_id": "reversal-1"}
+    return await case.request("POST", f"/transactions/{funded}/reverse", body)
+
+
 PINS = {"old_pin": PIN, "new_pin": NEW_PIN}
 REASON = {"reason": "check"}
 #: One request per endpoint that declares a notice.
@@ -238,6 +244,7 @@ ACTS: dict[str, Callable[[NoticeCase], Awaitable[httpx2.Response]]] = {
     "POST /api/v1/processors/{id}/transfer": transfer_from_processor,
     "POST /api/v1/wallet/fund-from-partner": fund_from_partner,
     "POST /api/v1/transactions/{id}/refund": refund,
+    "POST /api/v1/transactions/{id}/reverse": reverse,
     "PUT /api/v1/agents/{id}": change_agent_phone,
     "POST /api/v1/agents/{id}/suspend": post_to_agent("suspend", REASON),
     "POST /api/v1/agents/{id}/activate": post_to_agent("activate", REASON, before="suspend"),

@@ -42,6 +42,7 @@ _CORRECTION_TYPES: Final = frozenset(
         chart.PROCESSOR_TRANSFER,
         chart.PARTNER_FUND,
         chart.REFUND,
+        chart.REVERSAL,
     }
 )
 

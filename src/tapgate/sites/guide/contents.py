@@ -28,6 +28,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "guides/payroll",
         "guides/chat",
         "guides/refunds",
+        "guides/undo",
         "guides/*",
         "guides/going-live",
     ),

@@ -22,6 +22,7 @@ from tapgate_client.operations.overview import OverviewOperations
 from tapgate_client.operations.partners import PartnersOperations
 from tapgate_client.operations.pos import PosOperations
 from tapgate_client.operations.processors import ProcessorsOperations
+from tapgate_client.operations.recalls import RecallsOperations
 from tapgate_client.operations.search import SearchOperations
 from tapgate_client.operations.subscribers import SubscribersOperations
 from tapgate_client.operations.support import SupportOperations
@@ -55,6 +56,8 @@ class AllOperations(OperationGroup[M]):
         self.agents: AgentsOperations[M] = AgentsOperations(transport)
         #: Search, export and inspect transactions and their ledger entries.
         self.transactions: TransactionsOperations[M] = TransactionsOperations(transport)
+        #: Transfers to the wrong person that their senders ask back.
+        self.recalls: RecallsOperations[M] = RecallsOperations(transport)
         #: Card payments that cardholders contest, with merchant responses and decisions.
         self.disputes: DisputesOperations[M] = DisputesOperations(transport)
         #: Fees per transaction type and amount.

@@ -8,6 +8,8 @@ from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.pos import RefundReceipt
 from tapgate_client.schemas.transactions import (
     ReceiptsResent,
+    ReversalPreview,
+    ReversalReceipt,
     TransactionChain,
     TransactionEntries,
     TransactionListTotals,
@@ -62,7 +64,7 @@ class TransactionsOperations(OperationGroup[M]):
             flow: Only transactions in this money flow: `payments`, `money_in`, `money_out`,
                 `refunds` or `internal`.
             status: Only records with this status: `completed`, `failed`, `under_review`,
-                `partially_refunded` or `refunded`.
+                `partially_refunded`, `refunded`, `partially_reversed` or `reversed`.
             failure_code: Only failed transactions with this error code.
             from_: Start of the period, inclusive.
             to: End of the period, inclusive.
@@ -109,7 +111,7 @@ class TransactionsOperations(OperationGroup[M]):
             flow: Only transactions in this money flow: `payments`, `money_in`, `money_out`,
                 `refunds` or `internal`.
             status: Only records with this status: `completed`, `failed`, `under_review`,
-                `partially_refunded` or `refunded`.
+                `partially_refunded`, `refunded`, `partially_reversed` or `reversed`.
             failure_code: Only failed transactions with this error code.
             from_: Start of the period, inclusive.
             to: End of the period, inclusive.
@@ -152,10 +154,10 @@ class TransactionsOperations(OperationGroup[M]):
     def get_chain(self, id: str) -> TransactionChain:
         """Get the records related to a transaction.
 
-        `original` is the payment that a refund belongs to. `refunds` are the first 1,000 refunds of
-        a payment, oldest first, including declined ones. `replays` counts the repeated requests
-        that received the original response; it is updated about once a second. `terminal_name` is
-        the payment terminal's name.
+        `original` is the transaction that a refund or a reversal undoes. `refunds` and `reversals`
+        are the first 1,000 of a transaction, oldest first, including declined ones. `replays`
+        counts the repeated requests that received the original response; it is updated about once a
+        second. `terminal_name` is the payment terminal's name.
 
         Access: an admin with any role.
 
@@ -210,7 +212,7 @@ class TransactionsOperations(OperationGroup[M]):
             flow: Only transactions in this money flow: `payments`, `money_in`, `money_out`,
                 `refunds` or `internal`.
             status: Only records with this status: `completed`, `failed`, `under_review`,
-                `partially_refunded` or `refunded`.
+                `partially_refunded`, `refunded`, `partially_reversed` or `reversed`.
             failure_code: Only failed transactions with this error code.
             from_: Start of the period, inclusive.
             to: End of the period, inclusive.
@@ -253,6 +255,61 @@ class TransactionsOperations(OperationGroup[M]):
             )
         """
 
+    @moves("POST /api/v1/transactions/{id}/reverse")
+    def reverse(
+        self,
+        id: str,
+        *,
+        request_id: str | None = None,
+        currency: str | None = None,
+        amount: Money | None = None,
+        reason: str,
+    ) -> ReversalReceipt:
+        """Reverse a transaction in full or in part.
+
+        Requires an idempotency key. Without `amount`, everything that is not yet reversed goes
+        back, in the opposite direction. Fee and commission go back in proportion to the reversed
+        amount, rounded down; the last part takes the rest. Today's and this month's limits get back
+        what the original used of them. A reversal uses no limits, works for blocked and suspended
+        parties, and ignores the maximum balance.
+
+        Card payments are refunded instead. They get `NOT_REVERSIBLE`, as do transactions that
+        failed, are under review, completely reversed or being recalled, or have a closed party. If
+        the receiver, the agent's float or the agent's commission account has too little money, the
+        response is `INSUFFICIENT_FUNDS`, and nothing moves.
+
+        Access: an admin (finance_user, system_admin). An admin with a second factor must have
+        verified it recently.
+
+        Args:
+            currency: The platform currency's ISO 4217 code.
+            amount: Decimal amount in major units.
+
+        Example:
+            client.transactions.reverse(
+                "txn_0800000000000",
+                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                currency="SLE",
+                amount="500.00",
+                reason="text",
+            )
+        """
+
+    @reads("GET /api/v1/transactions/{id}/reversal-preview")
+    def get_reversal_preview(self, id: str, *, amount: Money | None = None) -> ReversalPreview:
+        """Preview a reversal: what would go back now.
+
+        Without `amount`, the preview is for everything that is not yet reversed.
+
+        Access: an admin (finance_user, system_admin).
+
+        Args:
+            amount: Decimal amount in major units.
+
+        Example:
+            client.transactions.get_reversal_preview("txn_0800000000000")
+        """
+
     @reads("GET /api/v1/transactions/totals")
     def get_totals(
         self,
@@ -281,7 +338,7 @@ class TransactionsOperations(OperationGroup[M]):
             flow: Only transactions in this money flow: `payments`, `money_in`, `money_out`,
                 `refunds` or `internal`.
             status: Only records with this status: `completed`, `failed`, `under_review`,
-                `partially_refunded` or `refunded`.
+                `partially_refunded`, `refunded`, `partially_reversed` or `reversed`.
             failure_code: Only failed transactions with this error code.
             from_: Start of the period, inclusive.
             to: End of the period, inclusive.

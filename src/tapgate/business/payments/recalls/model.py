@@ -4,9 +4,9 @@ from datetime import datetime
 
 import msgspec
 
+from tapgate.core.public_names import clean_person_name
 from tapgate.core.records import build_record
 from tapgate_client import ids, money
-from tapgate_client.names import clean_person_name
 from tapgate_client.schemas.recalls import (
     PendingRecall,
     RecallRecord,

@@ -13,6 +13,7 @@ from tapgate.business.payments.recalls.model import (
 from tapgate.business.payments.transactions import queries as transactions
 from tapgate.business.payments.transactions.model import Transaction
 from tapgate.business.payments.transactions.money_requests import get_channel
+from tapgate.core.pagination import paginate
 from tapgate.core.records import RecallId, SubscriberId, TransactionId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
@@ -22,7 +23,7 @@ from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart
 from tapgate_client.errors import ApiError, Code, invalid_field
-from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.recalls import (
     PendingRecalls,
     RecallFilters,

@@ -5,6 +5,7 @@ from tapgate.business.payments.transactions import queries
 from tapgate.business.payments.transactions.model import Transaction
 from tapgate.business.payments.transactions.money_requests import format_amount, to_minor_units
 from tapgate.business.payments.transactions.reversals import preview_reversal, submit_reversal
+from tapgate.core.message_templates import Notice
 from tapgate.core.records import TransactionId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal
@@ -65,6 +66,7 @@ async def _describe_reversal(
     requires=(require_idempotency_key,),
     step_up=True,
     guard=Guard(_describe_reversal, Operation.REVERSALS),
+    notices=(Notice.MONEY_CORRECTED,),
     errors=(
         Code.NOT_REVERSIBLE,
         Code.REVERSAL_EXCEEDS_REMAINING,

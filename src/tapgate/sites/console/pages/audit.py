@@ -28,10 +28,8 @@ RESOURCE_TYPES = (
     "account_rule", "admin", "agent", "alert", "api_key", "approval", "approval_rules", "branding",
     "card", "commission_rules", "compliance_rule", "dispute", "endpoint", "fee_rules", "gl_codes",
     "installation", "keyset", "ledger", "ledger_day", "ledger_key", "partner", "processor",
-    "signing_key", "subscriber", "support", "terminal", "transaction", "webhook_delivery",
-    "webhook_endpoint",
-    "installation", "keyset", "ledger", "partner", "processor", "recall", "signing_key",
-    "subscriber", "support", "terminal", "transaction", "webhook_delivery", "webhook_endpoint",
+    "recall", "signing_key", "subscriber", "support", "terminal", "transaction",
+    "webhook_delivery", "webhook_endpoint",
 )  # fmt: skip
 _NEWEST_LIMIT = 100  # sealing takes seconds, so the newest entries usually include a sealed one
 
