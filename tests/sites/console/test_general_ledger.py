@@ -23,14 +23,19 @@ async def test_finance_sees_balances_and_downloads_the_journal(
     text = await finance.get_page_text(URL)
     for name in ("Customer wallets", "Cash and bank", "Fee income", "Verify ledger"):
         assert name in text
-    assert text.count("900.00") == 2  # accounts and trial balance
+    assert text.count("900.00") == 1
+    assert "Income statement" in text and text.count(">1.00<") == 3  # credit, income and net
+    day = get_today(harness)
+    entries = await finance.get_page_text(f"{URL}/entries?gl_code=2100&day={day}")
+    assert "/console/transactions/txn_" in entries and "100.00" in entries
+    assert "No entries" in await finance.get_page_text(f"{URL}/entries?gl_code=1&day={day}")
     pattern = r'<td data-label="(Debit|Credit)" class="money labeled end">1,000.00</td>'
     assert re.findall(pattern, text)
     yesterday = get_today(harness) - timedelta(days=1)
     before = await finance.get_page_text(f"{URL}?as_of={yesterday}")
-    assert before.count("900.00") == 1
+    assert before.count("900.00") == 0
     wrong = await finance.get_page_text(f"{URL}?as_of=today")
-    assert "Date must be a time" in wrong and wrong.count("900.00") == 2
+    assert "Date must be a time" in wrong and wrong.count("900.00") == 1
 
     for format, start in (("csv", "\ufeffdate,transaction_id"), ("hledger", "decimal-mark .")):
         file = await finance.get(f"{URL}/journal?day={get_today(harness)}&format={format}")

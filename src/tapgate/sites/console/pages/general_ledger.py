@@ -1,6 +1,10 @@
 """General ledger: balances by account kind, trial balance, journal download and GL codes."""
 
+from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any, Final
+
+import msgspec
 
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
@@ -9,12 +13,19 @@ from tapgate.sites.console.components.table_form import TableForm
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
 from tapgate_client.clock import get_platform_day
+from tapgate_client.errors import ApiError
+from tapgate_client.schemas.general_ledger import AccountKind
 
 pages = Pages()
 
 _PAGE_PATH: Final = "/console/ledger"
 _API_PATH: Final = "/api/v1/ledger"
 _CODES_PATH: Final = f"{_API_PATH}/gl-codes"
+_TRIAL_BALANCE_PATH: Final = f"{_API_PATH}/trial-balance"
+#: Account kinds of the income statement.
+_RESULT_KINDS: Final = (AccountKind.FEES, AccountKind.COMMISSION_EXPENSE)
+#: Transactions whose entries one page shows.
+_MAX_TRANSACTIONS: Final = 500
 _FORMATS: Final = (
     ("csv", "CSV"),
     ("json", "JSON"),
@@ -38,20 +49,85 @@ GL_CODES_FORM: Final = TableForm(
 
 @pages.get(_PAGE_PATH)
 async def show_general_ledger(request: PageRequest) -> Reply[bytes]:
-    services = request.context.services
     accounts = await request.get(f"{_API_PATH}/accounts")
     trial_balance, filter_errors = await get_filtered_list(
-        request, f"{_API_PATH}/trial-balance", {"as_of": "Date"}
+        request, _TRIAL_BALANCE_PATH, {"as_of": "Date"}
     )
+    today = _get_today(request)
+    day = _parse_day(request.query.get("as_of")) or today
+    by_code = {account["gl_code"]: account for account in accounts["data"]}
     return request.render(
         "general_ledger/ledger.html",
-        accounts=accounts["data"],
+        accounts=by_code,
         trial_balance=trial_balance,
+        income=await _build_income_statement(request, by_code, trial_balance, day.replace(day=1)),
+        day=day.isoformat(),
         filter_errors=filter_errors,
         formats=_FORMATS,
-        today=get_platform_day(services.clock(), services.settings.timezone).isoformat(),
+        today=today.isoformat(),
         codes_endpoint=GL_CODES_FORM.action.endpoint,
     )
+
+
+@pages.get(f"{_PAGE_PATH}/entries")
+async def show_entries(request: PageRequest) -> Reply[bytes]:
+    """Render the entries of one GL code on one day."""
+    day = request.query.get("day") or _get_today(request).isoformat()
+    query = {"day": day, "limit": str(_MAX_TRANSACTIONS), **request.query.pick("cursor")}
+    reply = await request.get(f"{_API_PATH}/journal", query)
+    page = msgspec.json.decode(reply.body)
+    gl_code = request.query.get("gl_code")
+    rows = [row for row in page["data"] if row["gl_code"] == gl_code]
+    return request.render(
+        "general_ledger/entries.html",
+        gl_code=gl_code,
+        day=day,
+        rows=rows,
+        next_path=request.build_next_page_path(page["next_cursor"]) if page["has_more"] else None,
+    )
+
+
+async def _build_income_statement(
+    request: PageRequest, accounts: dict[str, Any], end: dict[str, Any], first_day: date
+) -> dict[str, Any] | None:
+    """Return income and expenses from a day to the end of a trial balance.
+
+    Return None if the ledger has archived the days before.
+    """
+    try:
+        start = await request.get(
+            _TRIAL_BALANCE_PATH, {"as_of": (first_day - timedelta(days=1)).isoformat()}
+        )
+    except ApiError:
+        return None
+    before = {row["gl_code"]: _get_credit(row) for row in start["rows"]}
+    rows = [
+        (row["name"], _get_credit(row) - before.get(row["gl_code"], Decimal(0)))
+        for row in end["rows"]
+        if accounts.get(row["gl_code"], {}).get("kind") in _RESULT_KINDS
+    ]
+    return {
+        "since": first_day.isoformat(),
+        "rows": [(name, f"{amount:f}") for name, amount in rows],
+        "net": f"{sum((amount for _, amount in rows), Decimal('0.00')):f}",
+    }
+
+
+def _get_credit(row: dict[str, str]) -> Decimal:
+    """Return a balance that is positive for income and negative for expenses."""
+    return Decimal(row["credit"]) - Decimal(row["debit"])
+
+
+def _get_today(request: PageRequest) -> date:
+    services = request.context.services
+    return get_platform_day(services.clock(), services.settings.timezone)
+
+
+def _parse_day(text: str | None) -> date | None:
+    try:
+        return None if text is None else date.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 @pages.get(f"{_PAGE_PATH}/journal")
