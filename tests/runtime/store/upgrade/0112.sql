@@ -1,0 +1,1 @@
+UPDATE messages SET button = 'object' WHERE id = (SELECT min(id) FROM messages);
