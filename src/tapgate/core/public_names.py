@@ -44,8 +44,14 @@ def mask_person_name(name: str) -> str:
     return _shorten(clean_person_name(name))
 
 
-def mask_agent_name(name: str) -> str:
-    """Clean and shorten an agent's name, for agents without a business name."""
+def get_public_agent_name(name: str, business_name: str | None) -> str:
+    """Return an agent's name as customers see it.
+
+    This is the business name, or a shortened name such as `Aminata K.` if there is none: an agent
+    without a business name is a person.
+    """
+    if business_name is not None:
+        return clean_business_name(business_name)
     return _shorten(clean_business_name(name))
 
 

@@ -19,6 +19,7 @@ from tapgate.core.public_names import (
     clean_business_name,
     clean_person_name,
     get_counterparty_name,
+    get_public_agent_name,
     mask_person_name,
 )
 from tapgate.messenger.model import (
@@ -449,7 +450,7 @@ class FindAgents(GatewayRequest, frozen=True, kw_only=True):
         )
         return [
             AgentSummary(
-                name=clean_business_name(agent.business_name or agent.name),
+                name=get_public_agent_name(agent.name, agent.business_name),
                 address=agent.address or "",
             )
             for agent in (await listed.get_page()).data

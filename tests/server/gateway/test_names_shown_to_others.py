@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 
+from builders.participants import create_agent as register_agent
 from builders.participants import create_child_card
 from builders.payments import create_agent, create_partner, create_processor, submit_and_get_id
 from drivers.in_process import AppTransport
@@ -194,3 +195,19 @@ async def test_stored_link_reaches_no_other_person(harness: Harness) -> None:
     admin = await harness.create_admin()
     response = await harness.get(f"/api/v1/subscribers/{ama['id']}", auth=admin)
     assert response.json()["first_name"] == HOSTILE_NAME  # staff see what is stored
+
+
+async def test_agent_search_shortens_names_of_agents_who_are_people(harness: Harness) -> None:
+    """Anyone can search for agents in the chat. A business name is public, a full name is not."""
+    await register_agent(harness, name="Foday Bangura", address="1 Hill Road, Makeni")
+    await register_agent(
+        harness, name="Isatu Conteh", business_name="Conteh & Sons", address="2 Hill Road, Makeni"
+    )
+    gateway = AsyncTapgateClient(
+        "http://gateway",
+        ServiceSecret("messenger", harness.services.settings.service_secrets["messenger"]),
+        retries=NO_RETRIES,
+        http=AppTransport(create_app(harness.services)),
+    )
+    found = await gateway_requests.FindAgents(place="Makeni", limit=5).perform(gateway)
+    assert {agent.name for agent in found} == {"Foday B.", "Conteh & Sons"}

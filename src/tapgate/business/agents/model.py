@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from tapgate.business.owners.status_transitions import Transition, build_suspension
-from tapgate.core.public_names import clean_business_name, mask_agent_name
+from tapgate.core.public_names import get_public_agent_name
 from tapgate.core.records import build_record, get_given_fields, require_id
 from tapgate.ledger.chart import AccountStatus
 from tapgate_client import ids, money
@@ -54,13 +54,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def public_name(self) -> str:
-        """Return the name disclosed to customers.
-
-        This is the business name, or a masked name such as `Aminata K.` if there is none.
-        """
-        if self.business_name is not None:
-            return clean_business_name(self.business_name)
-        return mask_agent_name(self.name)
+        """Return the name disclosed to customers."""
+        return get_public_agent_name(self.name, self.business_name)
 
     @property
     def public_id(self) -> str:
