@@ -108,7 +108,7 @@ async def send_template(
     "/api/v1/messages/outbox",
     access=SERVICE,
     parameters=(Parameter(name="to", description="Phone number in E.164 format"),),
-    errors=(Code.INVALID_REQUEST,),
+    errors=(Code.INVALID_REQUEST, Code.VALIDATION_FAILED),
     in_production=False,
 )
 async def list_outbox_messages(request: RequestContext) -> OutboxResponse:
