@@ -26,7 +26,7 @@ from tapgate.http.api.latency_samples import LatencySamples
 from tapgate.http.api.report_calls import ReportClient
 from tapgate.http.api.services import Services, create_heavy_read_limit
 from tapgate.http.endpoint import Endpoint
-from tapgate.http.metrics import EventCounters
+from tapgate.http.metrics import EventCounters, MetricSource
 from tapgate.http.rate_limits.throttle import Throttle
 from tapgate.ledger.card_proofs.proof_verifier import ProofVerifier
 from tapgate.ledger.chart import REFUND
@@ -38,7 +38,14 @@ from tapgate.ledger.commands import (
     ReviewDecision,
     TransactionResult,
 )
-from tapgate.ledger.engine.group_commit import MAX_PENDING_COMMANDS, Ledger, connect_ledger
+from tapgate.ledger.engine.group_commit import (
+    MAX_PENDING_COMMANDS,
+    BatchCallback,
+    Ledger,
+    connect_ledger,
+    ignore_batch,
+)
+from tapgate.ledger.engine.metrics import LedgerMetrics
 from tapgate.ledger.engine.node_ledger import NodeLedger
 from tapgate.ledger.pins.pin_verifier import PinVerifier
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
@@ -92,32 +99,29 @@ async def open_services(
             stack, settings, database_url, clock, is_report_worker=is_report_worker
         )
         pins = _open_pin_verifier(stack, base)
-        ledger, health = (
-            _build_unused_ledger(base, pins)
-            if is_report_worker
-            else await _open_ledger(stack, base, database_url, pins, is_worker=is_worker)
-        )
-        throttle = _open_throttle(stack, settings)
         samples = _open_latency_samples(stack, settings)
-        metrics = open_metrics(
-            settings, throttle, ledger, samples, base.database, base.queue_database
-        )
-        event_counters = EventCounters()
+        if is_report_worker:
+            parts = _build_unused_ledger(base, pins)
+        else:
+            parts = await _open_ledger(
+                stack, base, database_url, pins, samples, is_worker=is_worker
+            )
+        throttle, event_counters = _open_throttle(stack, settings), EventCounters()
         yield Services(
             **base._asdict(),
             pin_verifier=pins,
             proof_verifier=ProofVerifier(base.database, base.signals, base.vault),
             authenticator=_build_authenticator(base),
-            ledger=ledger,
-            health=health,
-            nodes=NodeRegistry(settings, NodeRole.GATEWAY, base.database, health),
+            ledger=parts.ledger,
+            health=parts.health,
+            nodes=NodeRegistry(settings, NodeRole.GATEWAY, base.database, parts.health),
             throttle=throttle,
             latency_samples=samples,
             rejection_log=_open_rejection_log(stack, base),
             request_log=_open_request_log(stack, base, event_counters),
             run_guarded=run_guarded,
             guarded_endpoints={each.operation_id: each for each in endpoints if each.guard},
-            metric_sources=[] if is_report_worker else await stack.enter_async_context(metrics),
+            metric_sources=await _open_metrics(stack, base, throttle, parts),
             event_record_loaders=EVENT_RECORD_LOADERS,
             event_counters=event_counters,
             heavy_read_limit=create_heavy_read_limit(is_report_worker=is_report_worker),
@@ -236,24 +240,58 @@ async def _create_id_generator(database: Database, clock: Clock) -> IdGenerator:
     return IdGenerator(slot, get_ms)
 
 
+class _LedgerParts(NamedTuple):
+    ledger: Ledger
+    health: HealthMonitor
+    metrics: LedgerMetrics | None  # None in a report worker
+
+
 async def _open_ledger(
-    stack: AsyncExitStack, base: _Base, url: str, pins: PinVerifier, *, is_worker: bool
-) -> tuple[Ledger, HealthMonitor]:
+    stack: AsyncExitStack,
+    base: _Base,
+    url: str,
+    pins: PinVerifier,
+    samples: LatencySamples,
+    *,
+    is_worker: bool,
+) -> _LedgerParts:
+    metrics = LedgerMetrics(get_shared_folder(base.settings.data_dir), samples.add_batch)
+    stack.callback(metrics.close)
     database = await connect_ledger(url)
     health = HealthMonitor(base.settings, partial(get_server_status, database))
-    ledger = _build_ledger(base, database, pins, health, is_worker=is_worker).start()
+    ledger = _build_ledger(
+        base, database, pins, health, is_worker=is_worker, on_batch=metrics.count
+    ).start()
     stack.push_async_callback(ledger.stop)
-    return ledger, health
+    return _LedgerParts(ledger, health, metrics)
 
 
-def _build_unused_ledger(base: _Base, pins: PinVerifier) -> tuple[Ledger, HealthMonitor]:
+def _build_unused_ledger(base: _Base, pins: PinVerifier) -> _LedgerParts:
     """Return the ledger for a report worker, which reads rules and never submits a command."""
     health = HealthMonitor(base.settings, partial(get_server_status, base.database))
-    return _build_ledger(base, base.database, pins, health, is_worker=False), health
+    ledger = _build_ledger(base, base.database, pins, health, is_worker=False)
+    return _LedgerParts(ledger, health, None)
+
+
+async def _open_metrics(
+    stack: AsyncExitStack, base: _Base, throttle: Throttle, parts: _LedgerParts
+) -> list[MetricSource]:
+    if parts.metrics is None:
+        return []
+    metrics = open_metrics(
+        base.settings, throttle, parts.ledger, parts.metrics, base.database, base.queue_database
+    )
+    return await stack.enter_async_context(metrics)
 
 
 def _build_ledger(
-    base: _Base, database: Database, pins: PinVerifier, health: HealthMonitor, *, is_worker: bool
+    base: _Base,
+    database: Database,
+    pins: PinVerifier,
+    health: HealthMonitor,
+    *,
+    is_worker: bool,
+    on_batch: BatchCallback = ignore_batch,
 ) -> Ledger:
     settings = base.settings
     create_ledger: Callable[..., Ledger] = Ledger
@@ -277,6 +315,7 @@ def _build_ledger(
         low_float_threshold=money.from_whole_units(settings.float_low, settings.currency),
         notification_kinds=KINDS_BY_SETTING[settings.receipts],
         max_pending=MAX_PENDING_COMMANDS * settings.workers,
+        on_batch=on_batch,
     )
 
 

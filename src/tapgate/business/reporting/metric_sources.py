@@ -9,15 +9,13 @@ from tapgate.events.audit import chain
 from tapgate.events.notifications import notification_messages, receipts
 from tapgate.events.notifications.provider_warnings import ProviderWarningMetrics
 from tapgate.events.webhooks import delivery_queue
-from tapgate.http.api.latency_samples import LatencySamples
 from tapgate.http.backlog_metrics import BacklogMetrics
 from tapgate.http.metrics import MetricSource
 from tapgate.http.process_metrics import ProcessMetrics
 from tapgate.http.rate_limits.throttle import Throttle
-from tapgate.ledger.engine.group_commit import Ledger, ignore_batch
+from tapgate.ledger.engine.group_commit import Ledger
 from tapgate.ledger.engine.metrics import LedgerMetrics
 from tapgate.runtime.background import run_background_tasks
-from tapgate.runtime.node_files import get_shared_folder
 from tapgate.runtime.store.database import Database
 from tapgate_client.schemas.nodes import NodeRole
 
@@ -34,22 +32,17 @@ async def open_metrics(
     settings: Settings,
     throttle: Throttle,
     ledger: Ledger,
-    latency_samples: LatencySamples,
+    ledger_metrics: LedgerMetrics,
     database: Database,
     queue_database: Database,
 ) -> AsyncIterator[list[MetricSource]]:
-    """Open a process's metrics, and record its ledger batches."""
+    """Open the metrics of a process, besides those of its requests and its ledger."""
     pools = {"requests": database.pool, "queue": queue_database.pool, "ledger": ledger.pool}
     process_metrics = ProcessMetrics(
         settings, NodeRole.GATEWAY, pools, throttle, lambda: ledger.queue_length
     )
-    ledger_metrics = LedgerMetrics(get_shared_folder(settings.data_dir), latency_samples.add_batch)
-    ledger.on_batch = ledger_metrics.count
     backlog_metrics = BacklogMetrics(queue_database, BACKLOG_QUERIES)
     warning_metrics = ProviderWarningMetrics(queue_database)
-    with contextlib.closing(process_metrics), contextlib.closing(ledger_metrics):
+    with contextlib.closing(process_metrics):
         async with run_background_tasks(process_metrics.run()):
-            try:
-                yield [ledger_metrics, process_metrics, backlog_metrics, warning_metrics]
-            finally:
-                ledger.on_batch = ignore_batch
+            yield [ledger_metrics, process_metrics, backlog_metrics, warning_metrics]

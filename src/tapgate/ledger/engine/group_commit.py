@@ -135,6 +135,7 @@ class Ledger:
         is_correct_pin: PinMatcher,
         before_commit: BeforeCommit | None = None,
         before_submit: BeforeSubmit | None = None,
+        on_batch: BatchCallback = ignore_batch,
         wrong_pin_limit: WrongPinLimit | None = None,
         low_float_threshold: int = 0,
         notification_kinds: frozenset[str] = frozenset(),
@@ -152,7 +153,7 @@ class Ledger:
         self._low_float_threshold = low_float_threshold
         self._notification_kinds = notification_kinds
         self._max_pending = max_pending
-        self.on_batch: BatchCallback = ignore_batch
+        self.on_batch = on_batch
         self.before_submit = before_submit
         self._pending: deque[PendingCommand] = deque()
         self._wakeup = asyncio.Event()
