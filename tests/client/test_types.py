@@ -55,10 +55,11 @@ for module in pkgutil.walk_packages(tapgate_client.__path__, "tapgate_client."):
     __import__(module.name)
 print("\\n".join(sys.modules.keys() - before))
 """
-#: Dependencies of `tapgate-client`, with what httpx2 installs.
+#: Dependencies of `tapgate-client`, with what httpx2 installs, and Brotli, which httpx2 imports if
+#: the gateway has installed it.
 ALLOWED_PACKAGES = {
     "anyio", "certifi", "h11", "httpcore2", "httpx2", "idna", "msgspec", "tapgate_client",
-    "truststore", "typing_extensions",
+    "truststore", "typing_extensions", "brotli", "_brotli",
 }  # fmt: skip
 
 
