@@ -147,9 +147,11 @@ class AccessFixtures:
         """Return the rows of all tables but `excluded`, the audit log, signals and migrations."""
         database = self.harness.database
         tables = await database.fetch(
-            """SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN
+            """SELECT relname FROM pg_class
+               WHERE relnamespace = 'public'::regnamespace
+                 AND relkind IN ('r', 'p') AND NOT relispartition AND relname NOT IN
                    ('schema_migrations', 'audit_entries', 'audit_budgets', 'audit_seal', 'signals')
-               ORDER BY tablename"""
+               ORDER BY relname"""
         )
         return {
             name: await database.fetch(f"SELECT * FROM {name} ORDER BY {name}::text")
