@@ -668,9 +668,10 @@ async def call_support_operations(client_factory: ClientFactory, admin: AsyncTap
         request.id,
         ["customer", "customer"],
     )
-    assert (await admin.support.get_summary()).open == 1
+    await call_veto_operation(client_factory, admin)
+    assert (await admin.support.get_summary()).open == 2
     queues = await admin.work_queues.get(fresh=True)
-    assert {queue.name: queue.waiting for queue in queues.data}["support_requests"] == 1
+    assert {queue.name: queue.waiting for queue in queues.data}["support_requests"] == 2
     items = await admin.work_queues.list_work_items(fresh=True)
     assert request.id in {item.id for item in items.data}
     await admin.support.assign_request(request.id)
@@ -684,6 +685,17 @@ async def call_support_operations(client_factory: ClientFactory, admin: AsyncTap
     )
     assert [item.id async for item in listed] == [request.id]
     assert (await admin.support.close_request(request.id)).status == "closed"
+
+
+async def call_veto_operation(client_factory: ClientFactory, admin: AsyncTapgateClient) -> None:
+    customer = await client_factory.harness.create_subscriber()
+    number = client_factory.harness.new_phone_number()
+    await admin.subscribers.update(customer["id"], phone_number=number)
+    async with client_factory.create_for_service() as messenger:
+        disputed = await messenger.subscribers.dispute_phone_change(
+            customer["id"], phone_number=customer["phone_number"]
+        )
+    assert disputed.status_reason == "phone_change_disputed"
 
 
 async def call_dispute_operations(admin: AsyncTapgateClient, terminal: AsyncTapgateClient) -> None:

@@ -56,7 +56,8 @@ export class Operations extends Transport {
    * Fields that are absent or null keep their values. `kyc_level` selects the limits, which the
    * account rules define. The level's requirements are not checked here, so the audit log records a
    * change to `kyc_level` or `kyc_status` as an override. `language` is the subscriber's message
-   * language; services can set only this field. A closed subscriber cannot be changed.
+   * language. With `messages: essential`, the subscriber gets no receipts. Services can set only
+   * these two fields. A closed subscriber cannot be changed.
    *
    * Setting `restricted` to true invalidates the subscriber's statement links. It also hides the
    * record from API keys, and from admins who have not verified a one-time code sent to the
@@ -1972,6 +1973,20 @@ export class Operations extends Transport {
    */
   closeSupportRequest(id: string, options?: RequestOptions): Promise<schemas.SupportRequestRecord> {
     return this.send("POST", `/api/v1/support/requests/${encodeURIComponent(id)}/close`, {}, options);
+  }
+
+  /**
+   * Object to a phone number change from the number that was replaced.
+   *
+   * Possible for 24 hours, for every number that was replaced in this time; other numbers get 403.
+   * The wallet is blocked with the reason `phone_change_disputed`, and an urgent support request
+   * names who made the change. These people get 403 for unblocking or closing the subscriber, and
+   * for changing the number, until someone else has unblocked the subscriber.
+   *
+   * Access: an internal service's signature.
+   */
+  disputePhoneChange(id: string, body: schemas.PhoneChangeDispute, options?: RequestOptions): Promise<schemas.PhoneChangeDisputed> {
+    return this.send("POST", `/api/v1/subscribers/${encodeURIComponent(id)}/dispute-phone-change`, { body }, options);
   }
 
   /**

@@ -1042,6 +1042,7 @@ export interface DisclosedSubscriber {
   id_number?: string | null;
   category?: SubscriberCategory;
   language?: SubscriberLanguage;
+  messages?: MessagePreference;
   kyc_level?: number;
   kyc_status?: KycStatus;
   kyc_pending_since?: string | null;
@@ -1755,6 +1756,8 @@ export interface MessagePage {
   masked?: boolean;
 }
 
+export type MessagePreference = "all" | "essential";
+
 export interface MessageRecord {
   message_id: string;
   template: string;
@@ -2325,6 +2328,20 @@ export interface Personalization {
 
 export interface PersonalizationConfirmation {
   card_proof: CardProof;
+}
+
+/** Objection to a phone number change, by the number that was replaced. */
+export interface PhoneChangeDispute {
+  /** E.164 format. Spaces and punctuation are removed. */
+  phone_number: string;
+}
+
+/** Blocked subscriber, and the support request that was opened. */
+export interface PhoneChangeDisputed {
+  subscriber_id: string;
+  status: SubscriberStatus;
+  status_reason: string | null;
+  support_request_id: string;
 }
 
 export interface PinChange {
@@ -3144,6 +3161,7 @@ export interface SubscriberRecord {
   id_number: string | null;
   category: SubscriberCategory;
   language: SubscriberLanguage;
+  messages: MessagePreference;
   kyc_level: number;
   kyc_status: KycStatus;
   kyc_pending_since: string | null;
@@ -3197,6 +3215,7 @@ export interface SubscriberUpdate {
   id_number?: string | null;
   category?: SubscriberCategory | null;
   language?: SubscriberLanguage | null;
+  messages?: MessagePreference | null;
   kyc_level?: number | null;
   kyc_status?: KycStatus | null;
   restricted?: boolean | null;
@@ -3213,6 +3232,8 @@ export interface SupportMessageRecord {
   at: string;
 }
 
+export type SupportPriority = "normal" | "urgent";
+
 export interface SupportReply {
   text: string;
 }
@@ -3227,6 +3248,7 @@ export interface SupportRequestEvent {
   subscriber_id: string | null;
   phone_number: string | null;
   status: SupportRequestStatus;
+  priority: SupportPriority;
   assignee: string | null;
   assignee_name: string | null;
   created_at: string;
@@ -3259,6 +3281,7 @@ export interface SupportRequestRecord {
   phone_number: string | null;
   subscriber_name: string | null;
   status: SupportRequestStatus;
+  priority: SupportPriority;
   messages: SupportMessageRecord[];
   assignee: string | null;
   assignee_name: string | null;

@@ -205,3 +205,9 @@ _TEMPLATES: Final = (
     ),
 )
 TEMPLATES: Final[Mapping[str, MessageTemplate]] = {item.name: item for item in _TEMPLATES}
+
+
+def is_essential(template: str) -> bool:
+    """Return whether a subscriber who has opted out still gets a template, known or unknown."""
+    declared = TEMPLATES.get(template)
+    return declared is None or declared.is_essential

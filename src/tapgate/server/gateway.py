@@ -59,6 +59,7 @@ from tapgate.business.staff.account import routes as account
 from tapgate.business.staff.api_keys import routes as api_keys
 from tapgate.business.staff.request_logs import routes as request_logs
 from tapgate.business.staff.sso import routes as sso
+from tapgate.business.support import phone_change_veto
 from tapgate.business.support import routes as support
 from tapgate.core.settings import Settings, load_settings
 from tapgate.events.audit import routes as audit
@@ -126,6 +127,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     compliance_rules.endpoints,
     account_rules.endpoints,
     support.endpoints,
+    phone_change_veto.endpoints,
     approvals.rule_endpoints,
     approvals.endpoints,
     admin.endpoints,

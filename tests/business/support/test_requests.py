@@ -55,6 +55,7 @@ async def test_first_message_opens_a_request(harness: Harness) -> None:
         "subscriber_name": None,
         "phone_number": PHONE,
         "status": "open",
+        "priority": "normal",
         "messages": [
             {
                 "from": "customer",

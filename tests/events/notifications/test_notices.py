@@ -169,6 +169,20 @@ async def unblock(case: NoticeCase) -> httpx2.Response:
     return await builders.unblock_card(case.harness, serial)
 
 
+async def replace_card(case: NoticeCase) -> httpx2.Response:
+    return await case.request("POST", f"/cards/{case.serial}/replace", {"reason": "lost"})
+
+
+async def confirm_replacement(case: NoticeCase) -> httpx2.Response:
+    admin, path = await case.harness.create_admin(), f"/cards/{case.serial}/replace"
+    await case.request("POST", path, {"reason": "lost"}, admin)
+    body = {
+        "card_serial": await builders.create_card(case.harness),
+        "otp": await case.harness.get_pending_code(case.customer["phone_number"]),
+    }
+    return await case.request("POST", f"{path}/confirm", body, admin)
+
+
 async def transfer(case: NoticeCase) -> httpx2.Response:
     other = await case.harness.create_subscriber()
     account = "SELECT account_id FROM subscribers WHERE id = $1"
@@ -223,11 +237,19 @@ async def reverse(case: NoticeCase) -> httpx2.Response:
     return await case.request("POST", f"/transactions/{funded}/reverse", body)
 
 
+async def object_to_phone_change(case: NoticeCase) -> httpx2.Response:
+    await change_phone(case)
+    body = {"phone_number": case.customer["phone_number"]}
+    path = f"/subscribers/{case.customer['id']}/dispute-phone-change"
+    return await case.request("POST", path, body, case.harness.get_service_auth())
+
+
 PINS = {"old_pin": PIN, "new_pin": NEW_PIN}
 REASON = {"reason": "check"}
 #: One request per endpoint that declares a notice.
 ACTS: dict[str, Callable[[NoticeCase], Awaitable[httpx2.Response]]] = {
     "PUT /api/v1/subscribers/{id}": change_phone,
+    "POST /api/v1/subscribers/{id}/dispute-phone-change": object_to_phone_change,
     "POST /api/v1/subscribers/{id}/block": post_to_customer("block", REASON),
     "POST /api/v1/subscribers/{id}/unblock": post_to_customer("unblock", REASON, before="block"),
     "POST /api/v1/subscribers/{id}/close": close_wallet,
@@ -238,6 +260,8 @@ ACTS: dict[str, Callable[[NoticeCase], Awaitable[httpx2.Response]]] = {
     "POST /api/v1/cards/child": link_child,
     "POST /api/v1/cards/{serial}/block": block,
     "POST /api/v1/cards/{serial}/unblock": unblock,
+    "POST /api/v1/cards/{serial}/replace": replace_card,
+    "POST /api/v1/cards/{serial}/replace/confirm": confirm_replacement,
     "POST /api/v1/cards/{serial}/change-pin": change_child_pin,
     "POST /api/v1/cards/{serial}/reset-pin/confirm": reset_child_pin,
     "POST /api/v1/wallet/transfer": transfer,

@@ -138,6 +138,7 @@ GET /transactions/{id}/proof -> payments:read · all · svc
 POST /support/requests -> svc
 GET /support/requests, /support/requests/{id} -> A S
 POST /support/requests/{id}/reply, /support/requests/{id}/close -> A S
+POST /subscribers/{id}/dispute-phone-change -> svc
 POST /disputes -> A S · svc
 GET /disputes, /disputes/{id} -> S C F A · svc · pos
 POST /disputes/{id}/respond -> S A · pos

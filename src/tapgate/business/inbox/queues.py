@@ -136,6 +136,7 @@ QUEUES: Final = (
         order="r.id",
         id="r.id",
         since="r.created_at",
+        urgency="CASE r.priority WHEN 'urgent' THEN 2 ELSE 0 END",
         subject=f"CASE WHEN r.subscriber_id IS NULL THEN r.phone_number ELSE {_CUSTOMER} END",
         assignee="r.assignee",
     ),

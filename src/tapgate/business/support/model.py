@@ -35,6 +35,7 @@ class SupportRequest(msgspec.Struct, frozen=True, kw_only=True):
     subscriber_name: str | None
     phone_number: str
     status: str
+    priority: str
     assignee: int | None
     assignee_name: str | None
     created_at: datetime

@@ -13,12 +13,17 @@ from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import Code, require_found
-from tapgate_client.schemas.support import MAX_COUNTED_REQUESTS, MAX_MESSAGES, SupportRequestFilters
+from tapgate_client.schemas.support import (
+    MAX_COUNTED_REQUESTS,
+    MAX_MESSAGES,
+    SupportPriority,
+    SupportRequestFilters,
+)
 
 _SELECT: Final = """SELECT r.id, r.subscriber_id,
     (SELECT first_name || ' ' || last_name FROM subscribers WHERE id = r.subscriber_id)
         AS subscriber_name,
-    r.phone_number, r.status, r.assignee,
+    r.phone_number, r.status, r.priority, r.assignee,
     (SELECT name FROM admins WHERE admins.id = r.assignee) AS assignee_name,
     r.created_at, r.updated_at FROM support_requests r"""
 
@@ -67,6 +72,14 @@ async def add(tx: Transaction, request_id: int, phone_number: str) -> bool:
         tx.now(),
     )
     return inserted is not None
+
+
+async def make_urgent(tx: Transaction, request_id: int, subscriber_id: int) -> None:
+    await tx.execute(
+        "UPDATE support_requests SET priority = 'urgent', subscriber_id = $2 WHERE id = $1",
+        request_id,
+        subscriber_id,
+    )
 
 
 async def save(tx: Transaction, request: SupportRequest) -> None:
@@ -176,7 +189,13 @@ async def load_messages(
 
 
 async def has_lost_number(tx: Transaction, request: SupportRequest) -> bool:
-    """Return whether a request's subscriber now has another phone number."""
+    """Return whether a request's subscriber now has another phone number.
+
+    Whoever objects to a phone number change writes from the replaced number, so an urgent request
+    keeps its number.
+    """
+    if request.priority == SupportPriority.URGENT:
+        return False
     number = await tx.fetchval(
         "SELECT phone_number FROM subscribers WHERE id = $1", request.subscriber_id
     )
@@ -186,8 +205,14 @@ async def has_lost_number(tx: Transaction, request: SupportRequest) -> bool:
 async def get_recipient(tx: Transaction, request: SupportRequest) -> tuple[str, str]:
     """Return the customer's current phone number and language.
 
-    An unregistered customer's language is English.
+    An unregistered customer's language is English. Replies about a disputed phone number change go
+    to the number that objects.
     """
+    if request.priority == SupportPriority.URGENT:
+        language = await tx.fetchval(
+            "SELECT language FROM subscribers WHERE id = $1", request.subscriber_id
+        )
+        return request.phone_number, language or "en"
     row = await tx.fetchrow(
         """SELECT phone_number, language FROM subscribers
            WHERE id = $1 OR $1 IS NULL AND phone_number = $2""",

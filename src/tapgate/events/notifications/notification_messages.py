@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 import structlog
 
+from tapgate.core.message_templates import is_essential
 from tapgate.core.vault import Vault
 from tapgate.http.api.services import Services
 from tapgate.runtime.background import run_periodically
@@ -135,6 +136,7 @@ async def enqueue_messages(
 
     With `is_leased`, they are leased to this process, which sends them after `tx` commits.
     """
+    messages = await _remove_unwanted(tx, messages)
     if not messages:
         return []
     attempts, now = int(is_leased), tx.now()
@@ -157,6 +159,24 @@ async def enqueue_messages(
         now,
     )
     return leased
+
+
+async def _remove_unwanted(tx: Transaction, messages: Sequence[Message]) -> Sequence[Message]:
+    """Remove messages that are not essential and whose recipient has opted out of them."""
+    optional = {message.to for message in messages if not is_essential(message.template)}
+    if not optional:
+        return messages
+    rows = await tx.fetch(
+        """SELECT phone_number FROM subscribers
+           WHERE phone_number = ANY ($1::text[]) AND messages = 'essential'""",
+        list(optional),
+    )
+    opted_out = {row["phone_number"] for row in rows}
+    return [
+        message
+        for message in messages
+        if is_essential(message.template) or message.to not in opted_out
+    ]
 
 
 def _build_leased(vault: Vault, message_id: int, message: Message, attempts: int) -> LeasedMessage:

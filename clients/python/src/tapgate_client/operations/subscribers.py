@@ -15,6 +15,7 @@ from tapgate_client.schemas.subscribers import (
     DocumentAdded,
     DocumentRecord,
     Limits,
+    PhoneChangeDisputed,
     PinVerified,
     SubscriberRecord,
     SubscriberRegistered,
@@ -163,6 +164,7 @@ class SubscribersOperations(OperationGroup[M]):
         id_number: str | None = None,
         category: str | None = None,
         language: str | None = None,
+        messages: str | None = None,
         kyc_level: int | None = None,
         kyc_status: str | None = None,
         restricted: bool | None = None,
@@ -172,8 +174,8 @@ class SubscribersOperations(OperationGroup[M]):
         Fields that are absent or null keep their values. `kyc_level` selects the limits, which the
         account rules define. The level's requirements are not checked here, so the audit log
         records a change to `kyc_level` or `kyc_status` as an override. `language` is the
-        subscriber's message language; services can set only this field. A closed subscriber cannot
-        be changed.
+        subscriber's message language. With `messages: essential`, the subscriber gets no receipts.
+        Services can set only these two fields. A closed subscriber cannot be changed.
 
         Setting `restricted` to true invalidates the subscriber's statement links. It also hides the
         record from API keys, and from admins who have not verified a one-time code sent to the
@@ -196,7 +198,7 @@ class SubscribersOperations(OperationGroup[M]):
                 word.
 
         Example:
-            client.subscribers.update("sub_0800000000000", language="en")
+            client.subscribers.update("sub_0800000000000", language="en", messages="all")
         """
 
     @acts("POST /api/v1/subscribers/{id}/block")
@@ -529,4 +531,25 @@ class SubscribersOperations(OperationGroup[M]):
         Example:
             for record in client.subscribers.get_timeline("sub_0800000000000"):
                 print(record)
+        """
+
+    @sets("POST /api/v1/subscribers/{id}/dispute-phone-change")
+    def dispute_phone_change(self, id: str, *, phone_number: str) -> PhoneChangeDisputed:
+        """Object to a phone number change from the number that was replaced.
+
+        Possible for 24 hours, for every number that was replaced in this time; other numbers get
+        403. The wallet is blocked with the reason `phone_change_disputed`, and an urgent support
+        request names who made the change. These people get 403 for unblocking or closing the
+        subscriber, and for changing the number, until someone else has unblocked the subscriber.
+
+        Access: an internal service's signature.
+
+        Args:
+            phone_number: E.164 format. Spaces and punctuation are removed.
+
+        Example:
+            client.subscribers.dispute_phone_change(
+                "sub_0800000000000",
+                phone_number="+23276123456",
+            )
         """

@@ -91,6 +91,13 @@ class SubscriberLanguage(StrEnum):
     FR = "fr"
 
 
+class MessagePreference(StrEnum):
+    """Which messages a subscriber gets: all, or only those that are not receipts."""
+
+    ALL = "all"
+    ESSENTIAL = "essential"
+
+
 MAX_KYC_LEVEL: Final = 3
 
 KycLevelField = Annotated[int, IntegerRange(1, MAX_KYC_LEVEL)]
@@ -114,6 +121,7 @@ class SubscriberRecord(msgspec.Struct, frozen=True, kw_only=True):
     id_number: Annotated[str, Example("SL-1234567")] | None
     category: SubscriberCategory
     language: SubscriberLanguage
+    messages: MessagePreference
     kyc_level: int
     kyc_status: KycStatus
     kyc_pending_since: str | None
@@ -148,6 +156,7 @@ class DisclosedSubscriber(msgspec.Struct, frozen=True, kw_only=True):
     id_number: Annotated[str, Example("SL-1234567")] | msgspec.UnsetType | None = msgspec.UNSET
     category: SubscriberCategory | msgspec.UnsetType = msgspec.UNSET
     language: SubscriberLanguage | msgspec.UnsetType = msgspec.UNSET
+    messages: MessagePreference | msgspec.UnsetType = msgspec.UNSET
     kyc_level: int | msgspec.UnsetType = msgspec.UNSET
     kyc_status: KycStatus | msgspec.UnsetType = msgspec.UNSET
     kyc_pending_since: str | msgspec.UnsetType | None = msgspec.UNSET
@@ -191,6 +200,7 @@ class SubscriberUpdate(msgspec.Struct, kw_only=True):
     id_number: Annotated[Text, Example("SL-1234567")] | None = None
     category: SubscriberCategory | None = None
     language: SubscriberLanguage | None = None
+    messages: MessagePreference | None = None
     kyc_level: KycLevelField | None = None
     kyc_status: KycStatus | None = None
     restricted: bool | None = None
@@ -209,6 +219,21 @@ class SubscriberFilters(NamedPageQuery, kw_only=True):
     kyc_level: KycLevelField | None = None
     kyc_status: KycStatus | None = None
     search: SearchText | None = None
+
+
+class PhoneChangeDispute(msgspec.Struct, kw_only=True):
+    """Objection to a phone number change, by the number that was replaced."""
+
+    phone_number: Phone
+
+
+class PhoneChangeDisputed(msgspec.Struct, frozen=True, kw_only=True):
+    """Blocked subscriber, and the support request that was opened."""
+
+    subscriber_id: Id
+    status: SubscriberStatus
+    status_reason: Annotated[str, Example("phone_change_disputed")] | None
+    support_request_id: Annotated[Id, Example("req_0800000000000")]
 
 
 class LimitUsage(msgspec.Struct, frozen=True, kw_only=True):

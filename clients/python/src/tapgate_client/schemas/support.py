@@ -29,6 +29,11 @@ class SupportRequestStatus(StrEnum):
     CLOSED = "closed"
 
 
+class SupportPriority(StrEnum):
+    NORMAL = "normal"
+    URGENT = "urgent"  # a customer objects to a phone number change
+
+
 class SupportSender(StrEnum):
     CUSTOMER = "customer"
     STAFF = "staff"
@@ -74,6 +79,7 @@ class SupportRequestEvent(msgspec.Struct, frozen=True, kw_only=True):
     subscriber_id: Id | None
     phone_number: PhoneNumber | None
     status: SupportRequestStatus
+    priority: SupportPriority
     assignee: AdminId | None
     assignee_name: AdminName | None
     created_at: Time
@@ -93,6 +99,7 @@ class SupportRequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     phone_number: PhoneNumber | None
     subscriber_name: str | None
     status: SupportRequestStatus
+    priority: SupportPriority
     messages: list[SupportMessageRecord]
     assignee: AdminId | None
     assignee_name: AdminName | None

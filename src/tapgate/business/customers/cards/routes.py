@@ -201,6 +201,7 @@ async def update_card(
     access=Access(roles="AS"),
     errors=_REPLACE_ERRORS,
     unguarded=Unguarded.TAKES_RIGHTS,
+    notices=(Notice.CARD_CHANGED,),
 )
 async def replace_card(
     request: RequestContext, tx: Transaction, serial: str, body: CardReplacement
@@ -227,6 +228,7 @@ async def replace_card(
     errors=(*_REPLACE_ERRORS, Code.INVALID_OTP, Code.CARD_ALREADY_LINKED, Code.NOT_BLOCKED),
     unguarded=Unguarded.ONE_TIME_CODE,
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.OTP,
+    notices=(Notice.CARD_CHANGED,),
 )
 async def confirm_card_replacement(
     request: RequestContext, tx: Transaction, serial: str, body: CardReplacementConfirmation

@@ -20,6 +20,7 @@ from tapgate_client.schemas.subscribers import (
     KycStatus,
     Limits,
     LimitUsage,
+    MessagePreference,
     Registration,
     SubscriberCategory,
     SubscriberLanguage,
@@ -56,6 +57,7 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
     id_number: str | None = None
     category: SubscriberCategory = SubscriberCategory.STANDARD
     language: SubscriberLanguage = SubscriberLanguage.EN
+    messages: MessagePreference = MessagePreference.ALL
     kyc_level: int = 1
     kyc_status: KycStatus = KycStatus.NONE
     #: None while the subscriber does not wait for a KYC decision.

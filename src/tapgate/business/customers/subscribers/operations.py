@@ -3,7 +3,7 @@
 import msgspec
 
 from tapgate.auth.actors import Actor
-from tapgate.business.customers.subscribers import model, queries
+from tapgate.business.customers.subscribers import model, phone_changes, queries
 from tapgate.business.customers.subscribers.kyc_documents import queries as documents
 from tapgate.business.customers.subscribers.model import Subscriber
 from tapgate.business.owners.status_transitions import Transition
@@ -76,6 +76,8 @@ async def update(
     """
     before = await queries.lock_editable(tx, actor, subscriber_id)
     after = model.apply_update(before, update, tx.now())
+    if after.phone_number != before.phone_number:
+        await phone_changes.require_uninvolved(tx, actor, subscriber_id)
     model.require_plausible_birth_date(after, get_platform_day(tx.now(), settings.timezone))
     if model.is_kyc_decision(before, update):
         rejected = update.kyc_status == KycStatus.REJECTED
@@ -100,12 +102,16 @@ async def unblock(
     tx: Transaction, actor: Actor, subscriber_id: int, reason: str | None
 ) -> Subscriber:
     before = await queries.lock_editable(tx, actor, subscriber_id)
-    return await _change_status(tx, actor, before, model.UNBLOCK, reason)
+    await phone_changes.require_uninvolved(tx, actor, subscriber_id)
+    after = await _change_status(tx, actor, before, model.UNBLOCK, reason)
+    await phone_changes.clear_vetoes(tx, subscriber_id)
+    return after
 
 
 async def close(tx: Transaction, actor: Actor, subscriber_id: int, reason: str) -> Subscriber:
     """Close a subscriber permanently. The wallet must be empty, with no funds on hold."""
     before = await queries.lock_editable(tx, actor, subscriber_id)
+    await phone_changes.require_uninvolved(tx, actor, subscriber_id)
     return await _change_status(tx, actor, before, model.CLOSE, reason)
 
 
@@ -144,6 +150,8 @@ async def save(
     for event in model.list_events(before, after):
         await publish(tx, event, new)
     await _send_notices(tx, before, after)
+    if after.phone_number != before.phone_number:
+        await phone_changes.record(tx, actor, after.id, before.phone_number, after.phone_number)
     return after
 
 

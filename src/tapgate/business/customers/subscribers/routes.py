@@ -64,7 +64,7 @@ _UPDATE_FIELD_ACCESS = {
     if field in _COMPLIANCE_FIELDS
     else Access(scope="subscribers:write", roles="ASC")
     for field in SubscriberUpdate.__struct_fields__
-    if field != "language"
+    if field not in ("language", "messages")
 }
 
 _READ_ERRORS = (Code.OTP_REQUIRED,)
@@ -213,7 +213,8 @@ async def update_subscriber(
     Fields that are absent or null keep their values. `kyc_level` selects the limits, which the
     account rules define. The level's requirements are not checked here, so the audit log records a
     change to `kyc_level` or `kyc_status` as an override. `language` is the subscriber's message
-    language; services can set only this field. A closed subscriber cannot be changed.
+    language. With `messages: essential`, the subscriber gets no receipts. Services can set only
+    these two fields. A closed subscriber cannot be changed.
 
     Setting `restricted` to true invalidates the subscriber's statement links. It also hides the
     record from API keys, and from admins who have not verified a one-time code sent to the
