@@ -62,6 +62,7 @@ _WORDS: Final = {
     "rekey": "rekey",
     "reporting": "reporting|overview|rollup|period|work_queue|work_item|money_view|timeline",
     "restricted": "restricted|masked|disclosure",
+    "reversals": "reversal|reverse|recall",
     "reviews": "review|held|hold|released",
     "search": "search|searche|list|filter|page",
     "settings": "setting|startup|open_file",

@@ -50,7 +50,7 @@ RETIRED_NAMES = frozenset(
 #: Folder names, and module names without their suffix.
 RETIRED_FILES = frozenset(
     """
-    acts asked case caution dealings figures founding made_secrets notices orders pieces remarks
+    acts asked caution dealings figures founding made_secrets notices orders pieces remarks
     scene seen showing speech stage taps tell untold visit wire
     """.split()
 )

@@ -126,6 +126,15 @@ TWO_STEP_FLOWS: Final = (
         _CODE_ENDS,
     ),
     TwoStepFlow(
+        "Card replacement",
+        (f"POST {_V1}/cards/{{serial}}/replace",),
+        (f"POST {_V1}/cards/{{serial}}/replace/confirm",),
+        "the caller (API key, service or admin) and the phone number",
+        CODE_LIFETIME,
+        "the code sent to the phone; no phone number changed in the last 24 hours",
+        _CODE_ENDS,
+    ),
+    TwoStepFlow(
         "Access to a restricted subscriber",
         (f"POST {_SUBSCRIBER}/restricted-access",),
         (f"POST {_SUBSCRIBER}/restricted-access/verify",),
