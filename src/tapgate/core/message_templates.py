@@ -197,6 +197,22 @@ _TEMPLATES: Final = (
         "Votre contestation de *{}* chez {} : {}",
     ),
     _declare(
+        "recall_request",
+        TemplatePurpose.REQUEST,
+        _DAY,
+        "{}: {} sent you {} by mistake and asks for it back. {} is on hold for 24 hours. To return"
+        " it, write to support in the chat or call. If you do nothing, you keep it.",
+        "{} : {} vous a envoyé {} par erreur et le redemande. {} est retenu pendant 24 heures. Pour"
+        " le rendre, écrivez à l'assistance dans le chat ou appelez. Sinon, vous le gardez.",
+    ),
+    _declare(
+        "recall_update",
+        TemplatePurpose.OUTCOME,
+        _WEEK,
+        "{}: your request about {} {} (transaction {}).",
+        "{} : la demande concernant {} {} (transaction {}).",
+    ),
+    _declare(
         "kyc_decided",
         TemplatePurpose.OUTCOME,
         _WEEK,

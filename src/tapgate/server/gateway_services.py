@@ -327,7 +327,7 @@ async def _write_related_rows(
     if isinstance(command, RecallRequest | RecallDecision):
         if result.original_id is not None:
             await record_reversal(tx, command.audit, result, currency=currency)
-        return await record_recall(tx, command)
+        return await record_recall(tx, command, vault=vault)
     related = None
     approval_result = {"status": result.status}
     if isinstance(command, ReviewDecision):

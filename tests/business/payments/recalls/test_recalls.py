@@ -220,3 +220,22 @@ async def test_open_recalls_are_counted_in_the_work_queue(
         queues = (await harness.get(f"{V1}/work-queues?fresh=true", auth=admin)).json()["data"]
         counts = {queue["name"]: queue["waiting"] for queue in queues}
         assert counts.get("recalls") == counted
+
+
+async def test_both_are_told_each_step_without_number_or_full_name(
+    harness: Harness, people: tuple[dict[str, Any], dict[str, Any]]
+) -> None:
+    sender, receiver = people
+    for verb, outcome in (("keep", "declined"), ("return", "is complete")):
+        opened = (await recall(harness, await send_p2p(harness, *people))).json()
+        asked = await harness.list_pending_messages(receiver["phone_number"], "recall_request")
+        assert asked[0][1:] == ["Aminata K.", "100.00 SLE", "100.00 SLE"]
+        told = await harness.list_pending_messages(sender["phone_number"], "recall_update")
+        assert "was sent to the recipient" in told[0][2]
+        await end(harness, opened["id"], verb, **({"pin": PIN} if verb == "return" else {}))
+        for person, other in ((sender, receiver), (receiver, sender)):
+            told = await harness.list_pending_messages(person["phone_number"], "recall_update")
+            assert outcome in told[0][2]
+            text = " ".join(" ".join(parameters) for parameters in [*told, *asked])
+            assert other["phone_number"] not in text
+            assert "Kamara" not in text

@@ -8,6 +8,8 @@ import msgspec
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.business.payments.recalls import queries
 from tapgate.business.payments.recalls.model import Recall, to_record
+from tapgate.business.payments.recalls.recall_messages import tell_parties
+from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail, diff_records
 from tapgate.http.api.services import Services
 from tapgate.ledger.commands import (
@@ -86,8 +88,10 @@ def _decode(outcome: Outcome) -> Recall:
     return msgspec.msgpack.decode(outcome.related, type=Recall)
 
 
-async def record_recall(tx: Transaction, command: RecallRequest | RecallDecision) -> bytes:
-    """Record a step of a recall in the audit log, in the ledger's database transaction."""
+async def record_recall(
+    tx: Transaction, command: RecallRequest | RecallDecision, *, vault: Vault
+) -> bytes:
+    """Record a recall step in the audit log and tell both parties, when the ledger commits it."""
     assert command.audit is not None
     actor = Actor.from_audit_facts(command.audit)
     recall = await queries.get_by_transaction(tx, command.transaction_id)
@@ -99,6 +103,7 @@ async def record_recall(tx: Transaction, command: RecallRequest | RecallDecision
         if recall.decision is not None:
             changes["decision"] = (None, recall.decision)
     await _trail.record(tx, actor, record.id, action, reason=command.reason, changes=changes)
+    await tell_parties(tx, vault, recall)
     return msgspec.msgpack.encode(recall)
 
 
