@@ -7,7 +7,10 @@ import pytest
 
 from builders.approvals import build_rule, set_rules
 from builders.auth import Headers, LogIn
+from drivers.console import ConsoleClients
+from drivers.in_process import AppTransport
 from harness import Harness
+from tapgate.server.gateway import create_app
 
 V1 = "/api/v1"
 KEYS = f"{V1}/admin/api-keys"
@@ -193,3 +196,26 @@ async def test_offboarding_warns_if_no_spare_approver_would_remain(harness: Harn
 async def test_unknown_admin_has_no_offboarding(client: httpx2.AsyncClient, ada: Headers) -> None:
     response = await client.get(f"{USERS}/adm_0000000000000/offboarding", headers=ada)
     assert response.status_code == 404
+
+
+async def test_console_offers_to_rotate_or_delete_each_secret(harness: Harness) -> None:
+    leaving, admin = await harness.create_admin(), await harness.create_admin()
+    shop = {"name": "Shop", "phone_number": "+23276000001", "email": "shop@example.com"}
+    for path, body in (
+        ("/processors", shop),
+        ("/admin/partners", {"name": "Bank"}),
+        ("/admin/webhook-endpoints", {"url": "https://shop.example/hook", "events": ["*"]}),
+        ("/admin/api-keys", {"name": "Reader", "scopes": ["cards:read"]}),
+    ):
+        assert (await harness.post(V1 + path, json=body, auth=leaving)).status_code == 201
+    transport = AppTransport(create_app(harness.services))
+    console = ConsoleClients(harness, transport).create_signed_out()
+    console.set_session(admin)
+    page = await console.get(f"/console/actions/administrator.disable?id={leaving.id}")
+    for name in ("Shop", "Bank", "https://shop.example/hook", "Reader"):
+        assert name in page.text
+    for action in (
+        "api_key.rotate", "api_key.revoke", "processor.delete_key", "partner.delete_key",
+        "webhook.rotate_secret", "webhook.delete", "partner.rotate_webhook_secret",
+    ):  # fmt: skip
+        assert f"/console/actions/{action}?" in page.text
