@@ -365,4 +365,4 @@ async def remove_limits(ledger: LedgerDriver) -> None:
         """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
                                     monthly_limit = 1000000000, max_balance = 1000000000"""
     )
-    ledger.ledger._invalidate_rules()
+    ledger.ledger.invalidate_rules()

@@ -12,7 +12,7 @@ async def create_sender_and_receiver(ledger: LedgerDriver) -> tuple[int, int]:
         """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
                                     monthly_limit = 1000000000, max_balance = 1000000000"""
     )
-    ledger.ledger._invalidate_rules()
+    ledger.ledger.invalidate_rules()
     return await ledger.create_subscriber(1_000_000_00), await ledger.create_subscriber()
 
 

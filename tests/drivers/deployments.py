@@ -226,7 +226,7 @@ class TwoLedgers:
 
     def invalidate_rules(self) -> None:
         for ledger in self.ledgers:
-            ledger.ledger._invalidate_rules()
+            ledger.ledger.invalidate_rules()
 
     async def create_pair(self, balance: int) -> tuple[int, int]:
         """Create a subscriber with the given balance and one without funds; return their IDs."""

@@ -323,7 +323,7 @@ def draw_sequence(number: int) -> list[Step]:
 async def test_random_sequences_agree_with_the_model(ledger: LedgerDriver, number: int) -> None:
     await remove_limits(ledger)
     await ledger.database.execute("UPDATE compliance_rules SET status = 'inactive'")
-    ledger.ledger._invalidate_rules()
+    ledger.ledger.invalidate_rules()
     driver = await Driver.create(ledger, number)
     for step in draw_sequence(number):
         await driver.run(step)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
 #: Uses of private attributes. The number may only fall: make a name public that a test needs.
-MAX_PRIVATE_ATTRIBUTES = 279
+MAX_PRIVATE_ATTRIBUTES = 270
 #: Public methods of named tuples.
 NAMED_TUPLE_METHODS = ("_asdict", "_replace")
 FILES = sorted(path for path in TESTS.rglob("*.py") if "node_modules" not in path.parts)

@@ -103,7 +103,7 @@ async def test_refund_of_a_payment_that_stayed_stays_too(history: History) -> No
         """UPDATE compliance_rules SET transaction_types = transaction_types || '{pos_payment}'
            WHERE 'transfer_p2p' = ANY (transaction_types)"""
     )
-    ledger.ledger._invalidate_rules()
+    ledger.ledger.invalidate_rules()
     ledger.clock.now = datetime(2026, 4, 28, tzinfo=UTC)
     sender, _ = await create_sender_and_receiver(ledger)
     payment = build_command(chart.POS_PAYMENT, sender, history.merchant, 600_000_00)

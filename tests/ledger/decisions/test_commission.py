@@ -50,7 +50,7 @@ async def set_commission_rate(ledger: LedgerDriver, kind: str, rate: int) -> Non
     await ledger.database.execute(
         "UPDATE commission_rules SET rate = $2 WHERE type = $1", kind, rate
     )
-    ledger.ledger._invalidate_rules()
+    ledger.ledger.invalidate_rules()
 
 
 async def hold_for_review(ledger: LedgerDriver, kind: str, subject: str) -> None:
@@ -63,7 +63,7 @@ async def hold_for_review(ledger: LedgerDriver, kind: str, subject: str) -> None
         subject,
         kind,
     )
-    ledger.ledger._invalidate_rules()
+    ledger.ledger.invalidate_rules()
 
 
 async def decide_review(ledger: LedgerDriver, transaction_id: int, *, release: bool = True) -> int:
@@ -310,7 +310,7 @@ async def test_concurrent_cash_ins_do_not_earn_on_the_same_cash(
     ledger = processes[0]
     agent, customer = await create_agent_and_customer(ledger)
     for other in processes[1:]:
-        other.ledger._invalidate_rules()
+        other.ledger.invalidate_rules()
     for _ in range(5):
         before = await ledger.get_balance(agent, chart.COMMISSION)
         await ledger.submit(build_cash_out(agent, customer, 1_000_00))
@@ -328,7 +328,7 @@ async def test_concurrent_round_trips_earn_nothing(processes: list[LedgerDriver]
     ledger = processes[0]
     agent, customer = await create_agent_and_customer(ledger)
     for other in processes[1:]:
-        other.ledger._invalidate_rules()
+        other.ledger.invalidate_rules()
     await ledger.submit(build_cash_out(agent, customer, 20_000_00))  # covers all cash-ins below
     commands = [
         build_cash_in(agent, customer, 100_00),

@@ -299,7 +299,7 @@ async def test_checks_run_in_a_fixed_order(ledger: LedgerDriver) -> None:
     await ledger.database.execute("UPDATE account_rules SET max_balance = 80")
 
     async def send(pin: str | None = PIN, to: str = card) -> Code | None:
-        ledger.ledger._invalidate_rules()
+        ledger.ledger.invalidate_rules()
         command = build_p2p(
             sender, commands.card_party(to), 1_00, payer_pin=pin, pin_policy="required"
         )

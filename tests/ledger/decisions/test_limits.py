@@ -12,7 +12,7 @@ from tapgate_client.errors import Code
 async def set_limits(ledger: LedgerDriver, **limits: int) -> None:
     for name, amount in limits.items():
         await ledger.database.execute(f"UPDATE account_rules SET {name} = $1", amount)
-    ledger.ledger._invalidate_rules()
+    ledger.ledger.invalidate_rules()
 
 
 async def submit_transfer(ledger: LedgerDriver, sender: int, receiver: int, amount: int) -> Outcome:

@@ -99,7 +99,7 @@ async def test_the_last_part_takes_the_rest_of_the_fee(ledger: LedgerDriver) -> 
     await ledger.database.execute(
         "DELETE FROM fee_rules WHERE type = 'transfer_p2p' AND up_to IS NOT NULL"
     )
-    ledger.ledger._invalidate_rules()
+    ledger.ledger.invalidate_rules()
     sender, receiver = await ledger.create_subscriber(1_000), await ledger.create_subscriber()
     transfer = await submit(ledger, build_p2p(sender, receiver, 100))
     fees = []
@@ -118,7 +118,7 @@ async def test_a_fee_paid_by_the_receiver_goes_back_to_the_receiver(ledger: Ledg
         """INSERT INTO fee_rules (type, up_to, rate, payer)
            VALUES ('partner_fund', NULL, 10000, 'receiver')"""
     )
-    ledger.ledger._invalidate_rules()
+    ledger.ledger.invalidate_rules()
     partner, subscriber = await ledger.create_partner(1_000), await ledger.create_subscriber()
     top_up = await submit(ledger, build_command(chart.PARTNER_FUND, partner, subscriber, 100))
     assert await ledger.get_balance(subscriber) == 90
@@ -267,7 +267,7 @@ async def test_a_reversal_ignores_the_maximum_balance(ledger: LedgerDriver) -> N
     sender, receiver = await ledger.create_subscriber(500_00), await ledger.create_subscriber()
     transfer = await submit(ledger, build_p2p(sender, receiver, 400_00))
     await ledger.database.execute("UPDATE account_rules SET max_balance = 10000")
-    ledger.ledger._invalidate_rules()
+    ledger.ledger.invalidate_rules()
     assert (await reverse(ledger, transfer)).code is None
 
 

@@ -71,7 +71,7 @@ async def test_release_fails_and_returns_the_funds_if_the_receiver_cannot_be_cre
     await ledger.database.execute("UPDATE accounts SET status = 'active'")
     second = (await submit_transfer(ledger, sender, receiver)).require_accepted().transaction_id
     await ledger.database.execute("UPDATE account_rules SET max_balance = 1")
-    ledger.ledger._invalidate_rules()
+    ledger.ledger.invalidate_rules()
     outcome = await ledger.submit(ReviewDecision(transaction_id=second, release=True))
     assert outcome.require_accepted().details == {"failure_code": "MAX_BALANCE_EXCEEDED"}
     assert await get_balance_and_held(ledger, sender) == (1_000_000_00, 0)
@@ -227,7 +227,7 @@ async def hold_payments(ledger: LedgerDriver) -> None:
         """UPDATE compliance_rules SET threshold = 0, transaction_types = '{pos_payment}'
            WHERE type = 'AMOUNT_THRESHOLD' AND action = 'review'"""
     )
-    ledger.ledger._invalidate_rules()
+    ledger.ledger.invalidate_rules()
 
 
 async def submit_card_payment(

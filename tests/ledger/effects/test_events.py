@@ -29,7 +29,7 @@ async def subscribe_to_events(ledger: LedgerDriver, *events: str) -> int:
         list(events),
     )
     ledger.ledger._low_float_threshold = LOW_FLOAT_AMOUNT
-    ledger.ledger._invalidate_rules()
+    ledger.ledger.invalidate_rules()
     return endpoint_id
 
 

@@ -38,7 +38,7 @@ REVIEW_KINDS = (PAYMENT_RELEASED, PAYMENT_REJECTED)
 
 def enable_receipts(ledger: LedgerDriver, *kinds: str) -> None:
     ledger.ledger._notification_kinds = frozenset(kinds)
-    ledger.ledger._invalidate_rules()
+    ledger.ledger.invalidate_rules()
 
 
 async def list_receipts(ledger: LedgerDriver) -> list[ReceiptRow]:

@@ -45,7 +45,7 @@ async def processes(database_url: str, database: Database) -> AsyncIterator[list
     try:
         await remove_limits(drivers[0])
         for ledger in drivers:
-            ledger.ledger._invalidate_rules()
+            ledger.ledger.invalidate_rules()
         yield drivers
         await require_balanced_books(database)
     finally:

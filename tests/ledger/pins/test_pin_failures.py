@@ -23,7 +23,7 @@ async def activate_rule(ledger: LedgerDriver, *, action: str = "alert", threshol
         action,
         threshold,
     )
-    ledger.ledger._invalidate_rules()
+    ledger.ledger.invalidate_rules()
 
 
 async def submit_payment(

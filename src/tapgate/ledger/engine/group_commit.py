@@ -165,8 +165,8 @@ class Ledger:
         self._rules_version = 0
         self.batch_stats = BatchStats()
         self.replay_counter = ReplayCounter(clock)
-        signals.subscribe(ledger_rules.RULES_CHANGED, lambda _: self._invalidate_rules())
-        signals.on_reconnect(self._invalidate_rules)
+        signals.subscribe(ledger_rules.RULES_CHANGED, lambda _: self.invalidate_rules())
+        signals.on_reconnect(self.invalidate_rules)
 
     def start(self) -> Self:
         self._worker = asyncio.create_task(self._run_worker())
@@ -459,6 +459,6 @@ class Ledger:
             self._rules = rules
         return rules
 
-    def _invalidate_rules(self) -> None:
+    def invalidate_rules(self) -> None:
         self._rules = None
         self._rules_version += 1

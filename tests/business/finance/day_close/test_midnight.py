@@ -55,7 +55,7 @@ async def test_entries_written_during_the_close_belong_to_exactly_one_day(
     payer = await slow_process.create_subscriber(90_000_00)
     payee = await slow_process.create_subscriber()
     await dated.disable_compliance_rules()
-    slow_process.ledger._invalidate_rules()
+    slow_process.ledger.invalidate_rules()
     made: list[int] = []
     is_over = False
 

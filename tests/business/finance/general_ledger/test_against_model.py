@@ -210,7 +210,7 @@ async def test_held_payment_counts_on_the_day_of_its_release(
             """UPDATE compliance_rules SET threshold = 100000, action = 'review'
                WHERE type = 'AMOUNT_THRESHOLD' AND subject = 'payer'"""
         )
-        driver.ledger._invalidate_rules()
+        driver.ledger.invalidate_rules()
         subscriber = await driver.create_subscriber(20_000_00, kyc_level=3)
         merchant = await driver.create_processor()
         payment = build_payment(subscriber, merchant, 5_000_00, payer_pin=PIN)
