@@ -395,3 +395,12 @@ async def test_disabling_an_administrator_lists_their_api_keys(
     await ada.submit_action("api_key.revoke", id=public_id)
     dialog = await ada.get_partial(disable_path)
     assert "has created or rotated no API key" in dialog.text
+
+
+async def test_settings_show_changed_values_first_and_can_be_searched(ada: ConsoleClient) -> None:
+    text = await ada.get_page_text("/console/settings")
+    assert text.index("Changed from the default") < text.index('class="settings-group"')
+    found = await ada.get_page_text("/console/settings?q=rate+limit")
+    assert "TAPGATE_<wbr>RATE_<wbr>LIMIT" in found or "TAPGATE_RATE_LIMIT" in found
+    assert "Changed from the default" not in found and "TIMEZONE" not in found
+    assert "No settings match." in await ada.get_page_text("/console/settings?q=nothing+at+all")

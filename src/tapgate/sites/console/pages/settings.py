@@ -66,7 +66,29 @@ ACTIONS = (
 @pages.get("/console/settings")
 async def show_settings(request: PageRequest) -> Reply[bytes]:
     settings = await request.get("/api/v1/system/settings")
-    return request.render("settings/settings.html", groups=group_settings(settings["data"]))
+    groups = group_settings(settings["data"])
+    text = request.query.get("q") or ""
+    found = {
+        title: [row for row in rows if _matches(request, row, text)]
+        for title, rows in groups.items()
+    }
+    return request.render(
+        "settings/settings.html",
+        groups={title: rows for title, rows in found.items() if rows},
+        changed=[row for rows in groups.values() for row in rows if _is_changed(row[1])],
+        text=text,
+    )
+
+
+def _matches(request: PageRequest, row: tuple[str, Any], text: str) -> bool:
+    label, record = row
+    name = f"{request.translate(label)} {record['name']}".lower()
+    return all(word in name for word in text.lower().split())
+
+
+def _is_changed(record: dict[str, Any]) -> bool:
+    """Return whether the operator set a value that is not the default. Secrets are not compared."""
+    return bool(record["is_set"] and not record["is_default"] and not record["hidden"])
 
 
 def group_settings(
