@@ -10,7 +10,7 @@ from drivers.chromium import PHONE_VIEWPORT, Tab, download_csv
 async def test_liquidity_page_shows_which_agents_run_out_first(tab: Tab) -> None:
     page = tab.page
     await tab.open("/console/work")
-    await tab.take_screenshot("work-queues")
+    await tab.take_screenshot("work")
     assert await tab.find_axe_violations() == []
     await page.get_by_role("link", name="Agents", exact=False).first.click()
     await page.get_by_role("link", name="Liquidity").click()

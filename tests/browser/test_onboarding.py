@@ -120,5 +120,5 @@ async def test_steps_are_completed_on_an_empty_installation(empty: EmptyInstalla
     await steps.get_by_role("button", name="Use the recommended rules").click()
     await expect(page.locator(".toast")).to_contain_text("Approval rules updated.")
     await tab.open("/console")
-    await expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Home")).to_be_visible()
     await expect(steps).to_be_hidden()

@@ -1,4 +1,4 @@
-"""Sign-in and the overview page."""
+"""Sign-in, the home page and the reports."""
 
 import re
 
@@ -28,7 +28,8 @@ async def test_sign_in_rejects_a_wrong_password_and_sign_out_ends_the_session(
     await expect(page.get_by_role("heading", level=1)).to_have_text("Customers")
     cookies = await page.context.cookies()
     assert cookies
-    assert all(item["httpOnly"] and item["sameSite"] == "Strict" for item in cookies)
+    assert all(item["sameSite"] == "Strict" for item in cookies)
+    assert {item["name"] for item in cookies if not item["httpOnly"]} <= {"tapgate_timezone"}
     await page.get_by_role("button", name="Sign out").click()
     await page.wait_for_url("**/console/sign-in")  # the next request would cancel the sign-out
     await signed_out_tab.open("/console")
@@ -54,6 +55,9 @@ async def test_overview_totals_match_the_api(tab: Tab, ada: Admin) -> None:
     await expect(page.locator("#chart-volume")).to_be_visible()
     assert await page.locator(".chart svg .part").count() > 20
     await tab.take_screenshot("readme/overview")
+    assert await tab.find_axe_violations() == []
+    await tab.open("/console/reports?period=month")
+    await expect(tiles).to_contain_text(f"{float(payments):,.2f} SLE")
     chart = page.locator("figure", has=page.locator("#chart-counts"))
     await chart.get_by_text("View as table").click()
     await expect(chart.get_by_role("row")).to_have_count(31)
@@ -61,7 +65,7 @@ async def test_overview_totals_match_the_api(tab: Tab, ada: Admin) -> None:
 
 
 @pytest.mark.usefixtures("french")
-async def test_relative_date_after_a_colon_is_in_lower_case(tab: Tab) -> None:
-    await tab.open("/console")
+async def test_relative_date_in_a_sentence_is_in_lower_case(tab: Tab) -> None:
+    await tab.open("/console/reports")
     lead = tab.page.locator("p.lead")
-    await expect(lead).to_have_text(re.compile(r"^Début\s: (hier|aujourd.hui) \d\d:\d\d\."))
+    await expect(lead).to_have_text(re.compile(r"(hier|aujourd.hui) \d\d:\d\d"))

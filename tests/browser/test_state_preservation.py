@@ -143,7 +143,7 @@ async def test_print_and_large_text_layouts_do_not_overflow(tab: Tab) -> None:
     await page.set_viewport_size({"width": 718, "height": 1000})
     await page.emulate_media(media="print", color_scheme="dark")
     await expect(page.get_by_role("columnheader", name="Amount")).to_be_visible()
-    for text in ("Export CSV", "Overview", "Show more"):
+    for text in ("Export CSV", "My work", "Show more"):
         await expect(page.get_by_text(text, exact=True).first).to_be_hidden()
     assert await page.locator("html").evaluate(too_wide) == 0
     style = "element => [getComputedStyle(element).color, getComputedStyle(element).colorScheme]"

@@ -179,11 +179,10 @@ CHECKS: Final = {
         path = "/console/provider-warnings"
         assert build_console().get_route(path) == path
         environment = build_environment("tapgate.sites.console", language=Language.FR)
-        for template in ("provider_warnings.html", "base.html"):
-            source, _, _ = environment.loader.get_source(environment, template)
-            code = environment.compile(source, raw=True)
-            assert "Avertissements du fournisseur" in code
-            assert "Provider warnings" not in code
+        source, _, _ = environment.loader.get_source(environment, "provider_warnings.html")
+        code = environment.compile(source, raw=True)
+        assert "Avertissements du fournisseur" in code
+        assert "Provider warnings" not in code
         """,
     "add-a-chat-command": """
         from builders.conversation import ConversationDriver, resolve_text_message

@@ -62,7 +62,7 @@ _DETAIL_NAMES: Final = (
 #: Values of the API that no page shows as labels.
 _UNLABELED: Final = frozenset(
     {
-        "DELETE", "GET", "POST", "PUT", "beancount", "clock_offset", "csv", "day",
+        "DELETE", "GET", "POST", "PUT", "beancount", "clock_offset", "csv", "custom", "day",
         "draining", "en", "fr", "hledger", "internal", "json", "month", "newest", "oldest", "pdf",
         "second_admin", "sun", "totp", "week", "more_needed",
     }

@@ -40,7 +40,7 @@ async def test_link_signs_the_first_admin_in_once(
     token = await create_token(services)
     assert await use(visitor, "wrong") == 400
     assert await use(visitor, token) == 303
-    assert "Overview" in await visitor.get_page_text("/console")
+    assert "Home" in await visitor.get_page_text("/console")
     (entry,) = await harness.list_audit_entries(first.id, "admin.login")
     assert entry["actor"]["id"] == first.id
     assert await use(visitor, token) == 400

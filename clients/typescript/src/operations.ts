@@ -2900,7 +2900,8 @@ export class Operations extends Transport {
    * platform's time zone for the last 7 or 30 days. The last bucket is still in progress. The counts
    * and volumes are exact at request time. `flows` groups them by payments, money in, money out,
    * refunds and internal moves. `previous` covers the preceding period with the same length, up to
-   * the same time, rounded down to 15 minutes.
+   * the same time, rounded down to 15 minutes. With `from` and `to`, which are inclusive dates at
+   * most 92 days apart, the period is `custom` and has one bucket per day.
    *
    * `standing` contains counts and balances as of `as_of`, usually a few seconds ago. `alerts`
    * counts open alerts by severity, and alerts under investigation. `alerts` is null if the caller
@@ -2909,7 +2910,7 @@ export class Operations extends Transport {
    *
    * Access: an admin with any role.
    */
-  getOverview(query: { period?: schemas.OverviewPeriod; } = {}, options?: RequestOptions): Promise<schemas.Overview> {
+  getOverview(query: { period?: schemas.OverviewPeriod; from?: string; to?: string; } = {}, options?: RequestOptions): Promise<schemas.Overview> {
     return this.send("GET", `/api/v1/overview`, { query }, options);
   }
 

@@ -2082,7 +2082,7 @@ export interface Overview {
   engine: EngineStats;
 }
 
-export type OverviewPeriod = "day" | "week" | "month";
+export type OverviewPeriod = "day" | "week" | "month" | "custom";
 
 export interface P2pReceipt {
   success: boolean;
@@ -2440,6 +2440,7 @@ export interface PreviousPeriod {
   to: string;
   totals: Totals;
   flows: FlowTotals[];
+  buckets: Bucket[];
 }
 
 /** Response to creating a processor. The secret is returned only here. */

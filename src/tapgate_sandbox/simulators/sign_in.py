@@ -8,7 +8,8 @@ from tapgate.business.staff import operations
 from tapgate.core.settings.nodes import Environment
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console import session
-from tapgate.sites.console.page_request import HOME_PATH, PageRequest
+from tapgate.sites.console.navigation import HOME_PATH
+from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
 from tapgate_sandbox.sign_in_link import PATH, use_link
 

@@ -10,9 +10,10 @@ from builders.payments import ALERTS_URL, PosDriver, create_held_transfer, resol
 from builders.reporting import URL, get_overview
 from cases import each
 from harness import Harness
-from tapgate.business.reporting.periods import list_bucket_starts
+from tapgate.business.reporting.periods import build_period
 from tapgate.business.reporting.rollups import RollupCompactor
 from tapgate.ledger.effects.rollups import get_bucket_start
+from tapgate_client.schemas.reporting import OverviewPeriod, OverviewQuery
 
 SUMMED_FIELDS = ("count", "completed", "failed", "under_review")
 
@@ -250,8 +251,48 @@ async def test_cached_totals_stay_exact_when_rollups_are_compacted(
 NOW = datetime(2026, 3, 10, 12, 34, 56, tzinfo=UTC)
 
 
+def list_starts(period: str, now: datetime, zone: str) -> list[datetime]:
+    query = OverviewQuery(period=OverviewPeriod(period))
+    return build_period(query, now, ZoneInfo(zone)).starts
+
+
+async def test_chosen_days_are_compared_with_as_many_days_before(harness: Harness) -> None:
+    pos = await PosDriver.create(harness)
+    await pos.pay("10")
+    today = harness.services.clock().date()
+    days = {"from": str(today - timedelta(days=2)), "to": str(today)}
+    overview = await get_overview(harness, **days)
+    assert (overview["period"], len(overview["buckets"])) == ("custom", 3)
+    assert overview["buckets"][-1]["payments"] == "10.00"
+    assert overview["previous"]["to"] == overview["from"]
+    assert len(overview["previous"]["buckets"]) == 3
+    earlier = {name: str(today - timedelta(days=1)) for name in days}
+    assert (await get_overview(harness, **earlier))["totals"]["count"] == 0
+    later = {name: str(today + timedelta(days=1)) for name in days}
+    overview = await get_overview(harness, **later)
+    assert overview["previous"]["buckets"][0]["payments"] == "10.00"
+
+
+@each(
+    "query, field",
+    [
+        ({"period": "custom"}, "from"),
+        ({"from": "2026-01-01"}, "to"),
+        ({"from": "2026-01-02", "to": "2026-01-01"}, "to"),
+        ({"from": "2026-01-01", "to": "2026-04-03"}, "to"),
+        ({"from": "yesterday", "to": "2026-04-03"}, "from"),
+    ],
+)
+async def test_invalid_days_are_rejected(
+    harness: Harness, query: dict[str, str], field: str
+) -> None:
+    response = await harness.get(URL, params=query, auth=await harness.create_admin())
+    assert response.status_code == 422
+    assert field in response.json()["details"]["fields"]
+
+
 def test_day_period_is_divided_into_24_hours() -> None:
-    starts = list_bucket_starts("day", NOW, ZoneInfo("Africa/Freetown"))
+    starts = list_starts("day", NOW, "Africa/Freetown")
     assert len(starts) == 24
     assert starts[-1] == datetime(2026, 3, 10, 12, tzinfo=UTC)
     assert {later - earlier for earlier, later in pairwise(starts)} == {timedelta(hours=1)}
@@ -261,15 +302,13 @@ def test_day_period_is_divided_into_24_hours() -> None:
 def test_week_and_month_are_divided_into_days_of_the_platform_timezone(
     period: str, days: int
 ) -> None:
-    starts = list_bucket_starts(period, NOW, ZoneInfo("Asia/Kathmandu"))
+    starts = list_starts(period, NOW, "Asia/Kathmandu")
     assert len(starts) == days
     assert starts[-1] == datetime(2026, 3, 9, 18, 15, tzinfo=UTC)
 
 
 def test_day_of_a_daylight_saving_change_is_one_bucket() -> None:
-    starts = list_bucket_starts(
-        "week", datetime(2026, 3, 30, 12, tzinfo=UTC), ZoneInfo("Europe/Berlin")
-    )
+    starts = list_starts("week", datetime(2026, 3, 30, 12, tzinfo=UTC), "Europe/Berlin")
     lengths = [later - earlier for earlier, later in pairwise(starts)]
     assert sorted(lengths)[0] == timedelta(hours=23)
     assert sorted(lengths)[1:] == [timedelta(hours=24)] * 5
@@ -279,7 +318,7 @@ def test_day_of_a_daylight_saving_change_is_one_bucket() -> None:
 def test_buckets_start_on_a_quarter_hour_in_every_timezone(period: str) -> None:
     for zone in available_timezones():
         for now in (NOW, NOW + timedelta(days=180)):
-            starts = list_bucket_starts(period, now, ZoneInfo(zone))
+            starts = list_starts(period, now, zone)
             assert starts == sorted(set(starts)), zone
             assert all(get_bucket_start(start) == start for start in starts), zone
             assert starts[-1] <= now, zone

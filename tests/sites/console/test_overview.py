@@ -1,14 +1,19 @@
-"""Console home page: the number of open alerts, and the steps for a new installation."""
+"""Console home page and reports: status, order by role, figures, and the steps of setup."""
 
 import re
 
 import pytest
 
+from builders.alerts import create_alert
 from builders.participants import create_agent
+from builders.payments import PosDriver
 from drivers.console import ConsoleClients
 from harness import Harness
 from tapgate.http.api.services import Services
 from tapgate.runtime.store.installation import start_onboarding
+from tapgate.sites.console.components.work_items import QUEUES
+from tapgate.sites.console.navigation import GROUPS
+from tapgate_client.schemas.work_queues import WorkQueueName
 
 
 def parse_tile(page: str, label: str) -> str:
@@ -37,7 +42,7 @@ async def test_tile_counts_open_alerts_and_high_and_critical_alerts(
             auth=harness.get_service_auth(),
         )
         assert response.status_code == 201, response.text
-    page = await (await console_clients.create_signed_in("C")).get_page_text("/console")
+    page = await (await console_clients.create_signed_in("C")).get_page_text("/console/reports")
     assert parse_tile(page, "Open alerts") == output
 
 
@@ -55,7 +60,7 @@ async def test_alerts_under_investigation_are_counted_separately(
     await harness.post(
         f"/api/v1/compliance/alerts/{alert}/investigate", auth=await harness.create_admin("C")
     )
-    page = await console.get_page_text("/console")
+    page = await console.get_page_text("/console/reports")
     assert parse_tile(page, "Open alerts") == "1 High 1, 1 under investigation"
 
 
@@ -82,3 +87,50 @@ async def test_overview_shows_open_steps_to_system_admins_until_all_are_done(
     assert "4 of 8 done" in (await ada.get("/console")).text
     await ada.submit_action("onboarding.dismiss", {})
     assert "Get started" not in await ada.get_page_text("/console")
+
+
+@pytest.mark.parametrize("role", ["A", "C", "S", "F"])
+async def test_role_decides_the_order_of_the_home_page(
+    console_clients: ConsoleClients, role: str
+) -> None:
+    page = await (await console_clients.create_signed_in(role)).get_page_text("/console")
+    assert (page.index('id="my-work"') < page.index('id="figures-title"')) == (role != "F")
+    assert page.count('class="tiles') == 1 and page.count("<dt>") == 4
+    assert "Ledger not verified yet" in page and "No approvals wait for you" in page
+    assert ("1 of 1 nodes ready" in page or "nodes ready" in page) == (role in "AS")
+
+
+async def test_home_page_lists_work_with_its_page_and_button(
+    console_clients: ConsoleClients, harness: Harness
+) -> None:
+    officer = await console_clients.create_signed_in("C")
+    assert "Nothing waits for you." in await officer.get_page_text("/console")
+    alert = await create_alert(harness, severity="CRITICAL")
+    for path in ("/console", "/console/work", "/console/work?queue=alerts"):
+        page = await officer.get_page_text(path)
+        assert f'href="/console/compliance/alerts/{alert["id"]}"' in page and "Investigate" in page
+    assert alert["id"] not in await officer.get_page_text("/console/work?queue=kyc_reviews")
+
+
+async def test_report_of_chosen_days_links_to_their_transactions_and_is_exported(
+    console_clients: ConsoleClients, harness: Harness
+) -> None:
+    pos = await PosDriver.create(harness)
+    await pos.pay("12.50")
+    day = f"{harness.services.clock():%Y-%m-%d}"
+    ada = await console_clients.create_signed_in("A")
+    page = (await ada.get(f"/console/reports?from={day}&to={day}")).text
+    assert f"/console/transactions?from={day}&amp;to={day}&amp;type=pos_payment" in page
+    file = await ada.get(f"/console/reports/export?from={day}&to={day}")
+    assert file.headers["content-type"].startswith("text/csv")
+    assert "pos_payment,1,1,0,0,12.50," in file.text
+    page = await ada.get_page_text("/console/reports?from=2026-02-01&to=2026-01-01")
+    assert "must not be before" in page
+
+
+def test_every_work_queue_has_a_label_and_the_navigation_is_short() -> None:
+    assert set(QUEUES) == set(WorkQueueName)
+    entries = [entry for group in GROUPS for entry in group.entries]
+    assert len(entries) <= 14
+    paths = [page.path for entry in entries for page in entry.pages]
+    assert len(set(paths)) == len(paths)

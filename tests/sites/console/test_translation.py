@@ -84,7 +84,8 @@ _ENGLISH_WORDS: Final = re.compile(
 )
 _TABS: Final = (approvals.TABS, compliance.TABS, disputes.TABS, support.TABS)
 _PAGES: Final = (
-    "/console", "/console/work", "/console/subscribers", "/console/cards", "/console/keysets",
+    "/console", "/console/work", "/console/reports", "/console/subscribers", "/console/cards",
+    "/console/keysets",
     "/console/cards/upload", "/console/transactions", "/console/agents",
     "/console/agents/liquidity", "/console/processors", "/console/partners", "/console/ledger",
     "/console/compliance", "/console/compliance/rules", "/console/kyc", "/console/approvals",

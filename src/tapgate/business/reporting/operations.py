@@ -9,6 +9,7 @@ from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
 from tapgate.business.reporting import periods, queries, totals
 from tapgate.business.reporting.model import build_engine_stats, to_proof_record
+from tapgate.business.reporting.periods import Period
 from tapgate.business.reporting.rollups import load_rollups
 from tapgate.business.reporting.snapshot import get_snapshot
 from tapgate.core.id_generator import IdGenerator
@@ -16,7 +17,6 @@ from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.http.api.latency_samples import LatencySamples
-from tapgate.ledger.effects.rollups import get_bucket_start
 from tapgate.ledger.verification import verifications
 from tapgate.ledger.verification.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.ledger.verification.verifications import StoredVerification
@@ -34,7 +34,7 @@ from tapgate_client.schemas.reporting import (
     LedgerState,
     OpenAlertCounts,
     Overview,
-    OverviewPeriod,
+    OverviewQuery,
     PreviousPeriod,
 )
 
@@ -47,14 +47,15 @@ _ALERT_ROLES: Final = frozenset({AdminRole.SYSTEM_ADMIN, AdminRole.COMPLIANCE_US
 async def get_overview(
     database: Database,
     caller: Principal,
-    period: OverviewPeriod,
+    query: OverviewQuery,
     now: datetime,
     *,
     settings: Settings,
     latency_samples: LatencySamples,
 ) -> Overview:
-    starts = periods.list_bucket_starts(period, now, settings.timezone)
-    rollups = await load_rollups(database, period, starts)
+    period = periods.build_period(query, now, settings.timezone)
+    starts = period.starts
+    rollups = await load_rollups(database, period.name, starts, period.end)
     currency = settings.currency
     alerts = None
     if caller.role in _ALERT_ROLES:
@@ -62,9 +63,9 @@ async def get_overview(
     return Overview(
         currency=currency,
         timezone=settings.timezone.key,
-        period=period,
+        period=period.name,
         from_=format_rfc3339(starts[0]),
-        to=format_rfc3339(now),
+        to=format_rfc3339(min(now, period.end)),
         totals=totals.build_totals(rollups, currency),
         previous=await _get_previous_period(database, period, now, settings),
         buckets=totals.build_buckets(rollups, starts, currency),
@@ -79,17 +80,16 @@ async def get_overview(
 
 
 async def _get_previous_period(
-    database: Database, period: str, now: datetime, settings: Settings
+    database: Database, period: Period, now: datetime, settings: Settings
 ) -> PreviousPeriod:
-    """Return the previous period's totals, up to the start of a rollup bucket."""
-    end = get_bucket_start(periods.get_previous_end(period, now))
-    starts = periods.list_bucket_starts(period, end, settings.timezone)
-    rollups = await load_rollups(database, f"previous {period}", starts, end)
+    previous = periods.build_previous_period(period, now, settings.timezone)
+    rollups = await load_rollups(database, f"previous {period.name}", previous.starts, previous.end)
     return PreviousPeriod(
-        from_=format_rfc3339(starts[0]),
-        to=format_rfc3339(end),
+        from_=format_rfc3339(previous.starts[0]),
+        to=format_rfc3339(previous.end),
         totals=totals.build_totals(rollups, settings.currency),
         flows=totals.build_flow_totals(rollups, settings.currency),
+        buckets=totals.build_buckets(rollups, previous.starts, settings.currency),
     )
 
 

@@ -6,7 +6,7 @@ time.
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple, NoReturn
 from weakref import WeakKeyDictionary
 
@@ -23,8 +23,6 @@ _COMPACT_AFTER: Final = timedelta(hours=1)
 _COMPACT_LIMIT: Final = 2_000
 _COMPACT_INTERVAL_SECONDS: Final = 300.0
 _LOCK_KEY: Final = 0x7467_6669  # "tgfi"
-#: Rollups have no later bucket.
-_NO_END: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class _CachedRollups(NamedTuple):
@@ -38,7 +36,7 @@ _cache: WeakKeyDictionary[Database, dict[str, _CachedRollups]] = WeakKeyDictiona
 
 
 async def load_rollups(
-    database: Database, period: str, starts: Sequence[datetime], end: datetime = _NO_END
+    database: Database, period: str, starts: Sequence[datetime], end: datetime
 ) -> list[Rollup]:
     """Return a period's rollups before `end`, from one database snapshot.
 

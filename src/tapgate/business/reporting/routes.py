@@ -20,7 +20,8 @@ async def get_overview(request: RequestContext, query: OverviewQuery) -> Overvie
     platform's time zone for the last 7 or 30 days. The last bucket is still in progress. The counts
     and volumes are exact at request time. `flows` groups them by payments, money in, money out,
     refunds and internal moves. `previous` covers the preceding period with the same length, up to
-    the same time, rounded down to 15 minutes.
+    the same time, rounded down to 15 minutes. With `from` and `to`, which are inclusive dates at
+    most 92 days apart, the period is `custom` and has one bucket per day.
 
     `standing` contains counts and balances as of `as_of`, usually a few seconds ago. `alerts`
     counts open alerts by severity, and alerts under investigation. `alerts` is null if the caller
@@ -31,7 +32,7 @@ async def get_overview(request: RequestContext, query: OverviewQuery) -> Overvie
     return await operations.get_overview(
         services.database,
         request.principal,
-        query.period,
+        query,
         services.clock(),
         settings=services.settings,
         latency_samples=services.latency_samples,

@@ -33,6 +33,9 @@ class Bar(NamedTuple):
     has_label: bool
     is_minor_label: bool
     values: list[Decimal]
+    #: The same bucket of the period before, if it is compared.
+    previous: Decimal | None = None
+    previous_y: Decimal | None = None
 
 
 class GridLine(NamedTuple):
@@ -55,14 +58,21 @@ def build_bar_chart(
     period: str,
     zone: ZoneInfo,
     translate: Translate = str,
+    previous: Sequence[Mapping[str, Any]] = (),
 ) -> Chart:
-    """Build a chart with one bar per bucket, its segments stacked in the order of `kinds`."""
+    """Build a chart with one bar per bucket, its segments stacked in the order of `kinds`.
+
+    `previous` are the buckets of the period before, which are marked on the bars.
+    """
     values = [[Decimal(str(bucket[kind])) for kind in kinds] for bucket in buckets]
-    top = _round_up(max((sum(row, Decimal(0)) for row in values), default=Decimal(0)))
+    earlier = [sum((Decimal(str(item[kind])) for kind in kinds), Decimal(0)) for item in previous]
+    totals = [sum(row, Decimal(0)) for row in values]
+    top = _round_up(max([*totals, *earlier], default=Decimal(0)))
     label_interval = -(-len(buckets) // _MAX_LABELS) or 1
     bars = []
     for index, (bucket, row) in enumerate(zip(buckets, values, strict=True)):
         rank, remainder = divmod(len(buckets) - 1 - index, label_interval)
+        before = earlier[index] if index < len(earlier) else None
         bars.append(
             Bar(
                 segments=_stack_segments(kinds, row, top),
@@ -70,6 +80,8 @@ def build_bar_chart(
                 has_label=remainder == 0,
                 is_minor_label=rank % 2 == 1,
                 values=row,
+                previous=before,
+                previous_y=None if before is None else _to_y(before, top),
             )
         )
     return Chart(

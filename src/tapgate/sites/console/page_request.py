@@ -18,6 +18,7 @@ from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console import session, times
 from tapgate.sites.console.forms import FORM_CONTENT_TYPE, FormData
+from tapgate.sites.console.navigation import HOME_PATH, Group, build_navigation
 from tapgate.sites.console.rendering import get_page_path
 from tapgate.sites.console.translation.translator import (
     Language,
@@ -44,7 +45,6 @@ SECURITY_HEADERS: Final[Mapping[str, str]] = {
 _HTML_CONTENT_TYPE: Final = "text/html; charset=utf-8"
 _LARGE_FORM_BYTES: Final = 64 * 1024
 Query = Mapping[str, str | int]
-HOME_PATH: Final = "/console"
 ACCOUNT_PATH: Final = "/console/account"
 SIGN_IN_PATH: Final = "/console/sign-in"
 _LANGUAGE_HEADER: Final = b"x-language"
@@ -268,6 +268,10 @@ class PageRequest:
             and self.context.method == "GET"
             and session.is_own_page(self.context),
         )
+
+    @property
+    def navigation(self) -> list[Group]:
+        return build_navigation(self.can_access, has_simulators=self._has_simulators)
 
     @property
     def _has_simulators(self) -> bool:

@@ -23,6 +23,7 @@ from tapgate.sites.console.labels import (
     get_transaction_status_label,
     humanize,
 )
+from tapgate.sites.console.navigation import is_current
 from tapgate.sites.console.translation.template_texts import TranslatingEnvironment
 from tapgate.sites.console.translation.translator import (
     Language,
@@ -79,6 +80,7 @@ def build_environment(*packages: str, language: Language = Language.EN) -> Envir
         "number": format_number,
         "breakable": _allow_breaks,
         "id_time": get_id_time,
+        "is_current": is_current,
         "action_icon": get_action_icon,
         "api_message": lambda message: translator.translate_message(message) or message,
         "value_error": lambda message: (

@@ -3,7 +3,7 @@
 from tapgate.http.api.app import App
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Reply
-from tapgate.sites.console.page_request import HOME_PATH
+from tapgate.sites.console.navigation import HOME_PATH
 from tapgate_client.errors import ApiError, Code
 
 

@@ -1,10 +1,11 @@
 """Overview and ledger verification requests and responses."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 
+from tapgate_client.schemas.periods import Day
 from tapgate_client.schemas.transactions import MoneyFlow, TransactionType
 from tapgate_client.schemas.values import (
     BalanceAmount,
@@ -21,10 +22,18 @@ class OverviewPeriod(StrEnum):
     DAY = "day"
     WEEK = "week"
     MONTH = "month"
+    #: The days from `from` to `to`.
+    CUSTOM = "custom"
+
+
+#: The longest custom period, in days.
+MAX_OVERVIEW_DAYS: Final = 92
 
 
 class OverviewQuery(msgspec.Struct, kw_only=True):
     period: OverviewPeriod = OverviewPeriod.DAY
+    from_: Day | None = msgspec.field(default=None, name="from")
+    to: Day | None = None
 
 
 class TransactionTotals(msgspec.Struct, kw_only=True):
@@ -66,6 +75,7 @@ class PreviousPeriod(msgspec.Struct, kw_only=True):
     to: Annotated[str, Example("2026-01-31")]
     totals: Totals
     flows: list[FlowTotals]
+    buckets: list[Bucket]
 
 
 class DeclineCount(msgspec.Struct, kw_only=True):

@@ -33,7 +33,9 @@ class Command(NamedTuple):
 
 
 PAGES: Final = (
-    Command(source_text("Overview"), "/console", "GET /api/v1/overview", words="home dashboard"),
+    Command(source_text("Home"), "/console", "GET /api/v1/overview", words="overview dashboard"),
+    Command(source_text("My work"), "/console/work", "GET /api/v1/work-items", words="queues"),
+    Command(source_text("Reports"), "/console/reports", "GET /api/v1/overview", words="figures"),
     Command(source_text("Customers"), "/console/subscribers", "GET /api/v1/subscribers"),
     Command(source_text("Cards"), "/console/cards", "GET /api/v1/cards"),
     Command(source_text("Card keys"), "/console/keysets", "GET /api/v1/cards/keysets"),

@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 from tapgate.core.settings.security import SecondFactor
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console import session, step_up
+from tapgate.sites.console.navigation import HOME_PATH
 from tapgate.sites.console.page_request import (
     ACCOUNT_PATH,
-    HOME_PATH,
     SIGN_IN_PATH,
     PageRequest,
     get_local_path,

@@ -1,0 +1,213 @@
+"""The navigation: pages grouped by job, at most 14 entries.
+
+An entry with several pages opens and closes. A viewer sees the pages that the role may open, and
+an entry with one such page is a plain link.
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from tapgate.sites.console.translation.translator import source_text
+from tapgate_client.schemas.work_queues import WorkQueueName
+
+HOME_PATH: Final = "/console"
+
+
+class Page(NamedTuple):
+    """Page in the navigation. `queues` are the work queues that its badge counts."""
+
+    path: str
+    label: str
+    endpoint: str | None = None  # None: for every admin
+    queues: tuple[str, ...] = ()
+    is_simulator: bool = False
+
+
+class Entry(NamedTuple):
+    label: str
+    symbol: str
+    pages: tuple[Page, ...]
+
+
+class Group(NamedTuple):
+    label: str
+    entries: tuple[Entry, ...]
+
+
+def _link(symbol: str, page: Page) -> Entry:
+    return Entry(page.label, symbol, (page,))
+
+
+GROUPS: Final = (
+    Group(
+        "",
+        (
+            _link("layout-dashboard", Page(HOME_PATH, "Home", "GET /api/v1/overview")),
+            _link(
+                "list-checks",
+                Page("/console/work", "My work", "GET /api/v1/work-items", tuple(WorkQueueName)),
+            ),
+        ),
+    ),
+    Group(
+        "Customers",
+        (
+            _link("users", Page("/console/subscribers", "Customers", "GET /api/v1/subscribers")),
+            Entry(
+                "Cards",
+                "credit-card",
+                (
+                    Page("/console/cards", "Cards", "GET /api/v1/cards"),
+                    Page("/console/keysets", "Card keys", "GET /api/v1/cards/keysets"),
+                ),
+            ),
+            Entry(
+                "Support",
+                "headset",
+                (
+                    Page(
+                        "/console/support",
+                        "Support",
+                        "GET /api/v1/support/requests",
+                        (WorkQueueName.SUPPORT_REQUESTS,),
+                    ),
+                    Page(
+                        "/console/disputes",
+                        "Disputes",
+                        "GET /api/v1/disputes",
+                        (WorkQueueName.DISPUTES,),
+                    ),
+                ),
+            ),
+        ),
+    ),
+    Group(
+        "Money",
+        (
+            Entry(
+                "Transactions",
+                "arrow-left-right",
+                (
+                    Page("/console/transactions", "Transactions", "GET /api/v1/transactions"),
+                    Page(
+                        "/console/recalls",
+                        "Recalls",
+                        "GET /api/v1/recalls",
+                        (WorkQueueName.RECALLS,),
+                    ),
+                ),
+            ),
+            Entry(
+                "Merchants",
+                "store",
+                (
+                    Page("/console/processors", "Merchants", "GET /api/v1/processors"),
+                    Page("/console/partners", "Partners", "GET /api/v1/admin/partners"),
+                ),
+            ),
+            _link(
+                "hand-coins",
+                Page("/console/agents", "Agents", "GET /api/v1/agents", (WorkQueueName.LOW_FLOAT,)),
+            ),
+            _link(
+                "book-open-text",
+                Page("/console/ledger", "General ledger", "GET /api/v1/ledger/accounts"),
+            ),
+            _link("gauge", Page("/console/reports", "Reports", "GET /api/v1/overview")),
+        ),
+    ),
+    Group(
+        "Control",
+        (
+            Entry(
+                "Compliance",
+                "shield-alert",
+                (
+                    Page(
+                        "/console/compliance",
+                        "Alerts",
+                        "GET /api/v1/compliance/alerts",
+                        (WorkQueueName.ALERTS, WorkQueueName.HELD_PAYMENTS),
+                    ),
+                    Page(
+                        "/console/kyc",
+                        "KYC review",
+                        "GET /api/v1/kyc-reviews",
+                        (WorkQueueName.KYC_REVIEWS,),
+                    ),
+                ),
+            ),
+            _link(
+                "stamp",
+                Page(
+                    "/console/approvals",
+                    "Approvals",
+                    "GET /api/v1/approvals",
+                    (WorkQueueName.APPROVALS,),
+                ),
+            ),
+        ),
+    ),
+    Group(
+        "Setup",
+        (
+            Entry(
+                "Developers",
+                "code-xml",
+                (
+                    Page("/console/api-keys", "API keys", "GET /api/v1/admin/api-keys"),
+                    Page(
+                        "/console/webhooks",
+                        "Webhooks",
+                        "GET /api/v1/admin/webhook-endpoints",
+                        (WorkQueueName.FAILING_WEBHOOKS,),
+                    ),
+                    Page("/console/request-logs", "API requests", "GET /api/v1/admin/request-logs"),
+                    Page("/docs", source_text("API reference")),
+                    Page("/guide", "Guide"),
+                    Page("/simulator/pos", source_text("POS simulator"), is_simulator=True),
+                    Page("/simulator/phone", "Phone simulator", is_simulator=True),
+                ),
+            ),
+            Entry(
+                "System",
+                "settings",
+                (
+                    Page(
+                        "/console/limits",
+                        "Limits and fees",
+                        "GET /api/v1/account-rules/{kyc_level}",
+                    ),
+                    Page("/console/administrators", "Administrators", "GET /api/v1/admin/users"),
+                    Page("/console/audit", "Audit log", "GET /api/v1/audit/logs"),
+                    Page("/console/nodes", "Nodes", "GET /api/v1/system/nodes"),
+                    Page("/console/settings", "Settings", "GET /api/v1/system/settings"),
+                ),
+            ),
+        ),
+    ),
+)
+
+
+def build_navigation(can_access: Callable[[str], bool], *, has_simulators: bool) -> list[Group]:
+    """Return the groups and entries with only the pages that the viewer may open."""
+    groups = []
+    for group in GROUPS:
+        entries = []
+        for entry in group.entries:
+            pages = tuple(
+                page
+                for page in entry.pages
+                if (has_simulators or not page.is_simulator)
+                and (page.endpoint is None or can_access(page.endpoint))
+            )
+            if pages:
+                entries.append(entry._replace(pages=pages))
+        if entries:
+            groups.append(group._replace(entries=tuple(entries)))
+    return groups
+
+
+def is_current(page: Page, path: str) -> bool:
+    """Return whether a page, or a page below it, is open."""
+    return path == page.path or (page.path != HOME_PATH and path.startswith(f"{page.path}/"))
