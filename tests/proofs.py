@@ -59,6 +59,7 @@ _JOURNEYS: Final = {
     "phone": "test_phone_simulator.py::test_transfer_to_a_friend_with_a_wrong_and_a_correct_pin",
     "pos": "test_pos_simulator.py::test_payment_links_to_its_ledger_entries",
     "tap_page": "test_phone_simulator.py::test_page_of_a_tapped_card_continues_in_the_chat",
+    "verify_page": "test_verify_page.py::test_proof_is_checked_in_the_browser",
 }
 JOURNEYS: Final = {surface: f"tests/browser/{test}" for surface, test in _JOURNEYS.items()}
 #: Values of pytest's option `-m` in `make test` and `make proofs`.

@@ -710,9 +710,8 @@ async def call_dispute_operations(admin: AsyncTapgateClient, terminal: AsyncTapg
         )
     first, second, third = disputes
     assert (await terminal.disputes.respond(first.id, text="Sent")).status == "answered"
-    assert (
-        await admin.disputes.decide(first.id, decision="reject", reason="Sent")
-    ).overdue is False
+    rejected = await admin.disputes.decide(first.id, decision="reject", reason="Sent")
+    assert rejected.overdue is False
     accepted = await terminal.disputes.respond(second.id, text="Sorry", accept=True)
     assert accepted.status == "refunded"
     assert (await admin.disputes.withdraw(third.id)).status == "withdrawn"

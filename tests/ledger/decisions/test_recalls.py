@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from builders.ledger import LedgerDriver, build_command, build_p2p, build_request_key
-from ledger.decisions.test_reversals import get_row, get_usage, reverse, submit
+from builders.reversals import get_row, get_usage, reverse, submit
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Outcome, RecallDecision, RecallRequest
 from tapgate_client.errors import Code

@@ -1,7 +1,6 @@
 """Reversals: amounts, fees, commission and limits go back, and nothing else moves."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
@@ -18,43 +17,10 @@ from builders.ledger import (
     remove_limits,
     require_balanced_books,
 )
+from builders.reversals import get_row, get_usage, reverse, submit
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Outcome, Reversal
 from tapgate_client.errors import Code
 from tapgate_client.schemas.transactions import TransactionType
-
-
-def build_reversal(original_id: int, amount: int | None = None, **fields: Any) -> Reversal:
-    return Reversal(original_id=original_id, amount=amount, channel="admin", **fields)
-
-
-async def reverse(
-    ledger: LedgerDriver, original_id: int, amount: int | None = None, **fields: Any
-) -> Outcome:
-    return await ledger.submit(build_reversal(original_id, amount, **fields))
-
-
-async def submit(ledger: LedgerDriver, command: Any) -> int:
-    """Submit a command that must succeed, and return its transaction ID."""
-    outcome = await ledger.submit(command)
-    assert outcome.code is None, outcome
-    assert outcome.result is not None
-    return outcome.result.transaction_id
-
-
-async def get_row(ledger: LedgerDriver, transaction_id: int) -> dict[str, Any]:
-    row = await ledger.database.fetchrow(
-        "SELECT type, status, amount, refunded_amount, original_id FROM transactions WHERE id = $1",
-        transaction_id,
-    )
-    return dict(row)
-
-
-async def get_usage(ledger: LedgerDriver, owner_id: int) -> tuple[int, int]:
-    row = await ledger.database.fetchrow(
-        "SELECT day_used, month_used FROM accounts WHERE owner_id = $1", owner_id
-    )
-    return tuple(row)
 
 
 def test_every_transaction_type_says_how_it_is_undone() -> None:
@@ -294,9 +260,8 @@ async def test_a_replayed_reversal_moves_no_money(ledger: LedgerDriver) -> None:
     replay = await reverse(ledger, transfer, 40_00, idempotency_key=key)
     assert (replay.replayed, replay.result) == (True, first.result)
     conflict = build_request_key("reversal", "another")
-    assert (await reverse(ledger, transfer, idempotency_key=conflict)).code == (
-        Code.DUPLICATE_REQUEST
-    )
+    rejected = await reverse(ledger, transfer, idempotency_key=conflict)
+    assert rejected.code == Code.DUPLICATE_REQUEST
     assert (await get_row(ledger, transfer))["refunded_amount"] == 40_00
 
 

@@ -209,7 +209,8 @@ def test_every_field_of_the_audit_log_has_a_translation() -> None:
     }  # fmt: skip
     same = {name for name in names if _FRENCH.translate_field(name) == humanize(name)}
     assert same <= {
-        "action", "code", "description", "occurrences", "parent_agent_id", "type", "url", "version",
+        "action", "code", "description", "maximum", "messages", "minimum", "occurrences",
+        "parent_agent_id", "type", "url", "version",
     }  # fmt: skip
 
 

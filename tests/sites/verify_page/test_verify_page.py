@@ -4,21 +4,15 @@ import copy
 import json
 import shutil
 import subprocess
-from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from builders.day_proofs import build_day_proof
 from harness import Harness
 from tapgate.auth.actors import Actor
 from tapgate.business.finance.day_close.ledger_keys import rotate_key
-from tapgate.business.finance.day_close.verify_receipt import (
-    encode_signed_day,
-    hash_leaf,
-    hash_node,
-)
 from tapgate.sites.verify_page.texts import TEXTS
 
 SCRIPT = Path(__file__).parents[3] / "src/tapgate/sites/verify_page/assets/verify.js"
@@ -63,25 +57,7 @@ def run_script(proof: Any, keys: Any) -> str:
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
 def test_script_accepts_a_proof_and_refuses_a_changed_one() -> None:
-    private = Ed25519PrivateKey.generate()
-    leaf = {"id": "txn_1", "entries": [{"id": "txn_1:0", "amount": "25.00"}]}
-    sibling = hash_leaf({"id": "txn_2", "entries": []})
-    day: dict[str, Any] = {
-        "date": "2026-03-10",
-        "key_id": "k1",
-        "merkle_root": hash_node(sibling, hash_leaf(leaf)).hex(),
-        "previous_root": None,
-        "totals_hash": "00",
-    }
-    day["signature"] = b64encode(private.sign(encode_signed_day(day))).decode()
-    proof = {
-        "transaction_id": "txn_1",
-        "leaf": leaf,
-        "path": [{"side": "left", "hash": sibling.hex()}],
-        "day": day,
-    }
-    public = b64encode(private.public_key().public_bytes_raw()).decode()
-    keys = [{"key_id": "k1", "public_key": public}]
+    proof, keys = build_day_proof()
     assert run_script(proof, keys) == "txn_1"
     assert run_script(proof, []) == "key"
     changed = copy.deepcopy(proof)
@@ -90,6 +66,6 @@ def test_script_accepts_a_proof_and_refuses_a_changed_one() -> None:
     changed = copy.deepcopy(proof)
     changed["day"]["date"] = "2026-03-11"
     assert run_script(changed, keys) == "signature"
-    assert run_script({**proof, "day": {**day, "totals": []}}, keys) == "totals"
+    assert run_script({**proof, "day": {**proof["day"], "totals": []}}, keys) == "totals"
     assert run_script({**proof, "transaction_id": "txn_2"}, keys) == "transaction"
     assert run_script({}, keys) == "proof"

@@ -29,8 +29,8 @@ _PREFIX: Final = "/verify"
 _ASSETS_PATH: Final = f"{_PREFIX}/assets/"
 _SECURITY_HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'none'; "
-        "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+        "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
+        "connect-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "Referrer-Policy": "no-referrer",
 }

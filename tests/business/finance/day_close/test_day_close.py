@@ -333,9 +333,8 @@ async def test_days_close_automatically_15_minutes_after_they_end(
     assert await dated.database.fetchval("SELECT count(*) FROM closed_days") == 0
     clock.now = midnight + timedelta(minutes=15)
     await asyncio.gather(*(worker.close_due_days() for worker in workers))
-    assert await dated.database.fetchval("SELECT array_agg(day) FROM closed_days") == [
-        date(2026, 3, 10)
-    ]
+    days = await dated.database.fetchval("SELECT array_agg(day) FROM closed_days")
+    assert days == [date(2026, 3, 10)]
 
 
 async def test_days_stay_open_if_the_close_is_manual(dated: Harness, clock: FakeClock) -> None:

@@ -3,4 +3,4 @@
 ALTER TABLE one_time_codes
     DROP CONSTRAINT one_time_codes_purpose_check,
     ADD CONSTRAINT one_time_codes_purpose_check
-        CHECK (purpose IN ('reset_pin', 'restricted_access', 'replace_card'));
+        CHECK (purpose IN ('reset_pin', 'restricted_access', 'replace_card')) NOT VALID;
