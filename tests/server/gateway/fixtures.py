@@ -232,7 +232,8 @@ class OwnershipRequest(NamedTuple):
 class SubscriberFixture:
     """A subscriber with two cards, one blocked, a transaction, a recall and a KYC document.
 
-    `child_card` has the same PIN as the subscriber.
+    `child_card` has the same PIN as the subscriber. The subscriber received the recalled transfer
+    and sent `transfer_id`.
     """
 
     def __init__(self, record: dict[str, Any], pin: str) -> None:
@@ -242,7 +243,7 @@ class SubscriberFixture:
         self.phone: str = record["phone_number"]
         self.pin = pin
         self.card = self.blocked_card = self.child_card = ""
-        self.transaction_id = self.document_id = ""
+        self.transaction_id = self.transfer_id = self.document_id = ""
         self.support_request = self.dispute = ""
         self.recall = ""
         self.payment_request_id = new_request_id()
@@ -298,25 +299,34 @@ class OwnershipFixtures:
     def partner_auth(self) -> HmacAuth:
         return get_partner_auth(self.partner_record)
 
-    async def _create_recall(self, receiver: SubscriberFixture) -> str:
-        """Send the receiver a transfer, and recall it."""
-        service = self.harness.get_service_auth()
-        sender = await self.harness.create_subscriber(balance="10")
-        transfer = {
-            "sender_id": sender["id"],
-            "recipient_phone_number": receiver.phone,
-            "amount": "5",
-            "pin": PIN,
-        }
-        sent = await self.client.post(f"{V1}/wallet/transfer-p2p", json=transfer, auth=service)
+    async def _create_transfers(self, subscriber: SubscriberFixture) -> None:
+        """Send the subscriber a transfer, recall it, and let the subscriber send a transfer."""
+        other = await self.harness.create_subscriber(balance="10")
+        received = await self._transfer(other["id"], PIN, subscriber.phone)
+        subscriber.transfer_id = await self._transfer(
+            subscriber.id, subscriber.pin, other["phone_number"]
+        )
         recalled = await self.client.post(
-            f"{V1}/transactions/{sent.json()['transaction_id']}/recall",
+            f"{V1}/transactions/{received}/recall",
             json={"pin": PIN, "request_id": new_request_id()},
-            auth=service,
+            auth=self.harness.get_service_auth(),
         )
         assert recalled.status_code == 201, recalled.text
-        recall_id: str = recalled.json()["id"]
-        return recall_id
+        subscriber.recall = recalled.json()["id"]
+
+    async def _transfer(self, sender_id: str, pin: str, recipient_phone: str) -> str:
+        transfer = {
+            "sender_id": sender_id,
+            "recipient_phone_number": recipient_phone,
+            "amount": "5",
+            "pin": pin,
+        }
+        sent = await self.client.post(
+            f"{V1}/wallet/transfer-p2p", json=transfer, auth=self.harness.get_service_auth()
+        )
+        assert sent.status_code == 200, sent.text
+        transaction_id: str = sent.json()["transaction_id"]
+        return transaction_id
 
     async def create_subscriber(
         self, *, restricted: bool = False, pin: str = PIN
@@ -358,7 +368,7 @@ class OwnershipFixtures:
             auth=harness.get_service_auth(),
         )
         subscriber.dispute = disputed.json()["id"]
-        subscriber.recall = await self._create_recall(subscriber)
+        await self._create_transfers(subscriber)
         body = {"document_type": "selfie", "image": IMAGE_DATA_URI}
         url = f"{V1}/subscribers/{subscriber.id}"
         uploaded = await self.client.post(

@@ -86,7 +86,11 @@ _CHANGES: dict[str, BuildChanges] = {
         "request_id": new_request_id(),
     },
     f"POST {V1}/transactions/{{id}}/reverse": lambda t, p: {"request_id": new_request_id()},
-    f"POST {V1}/transactions/{{id}}/recall": lambda t, p: {"request_id": new_request_id()},
+    f"POST {V1}/transactions/{{id}}/refund": lambda t, p: {"request_id": new_request_id()},
+    f"POST {V1}/transactions/{{id}}/recall": lambda t, p: {
+        "transactions": p.transfer_id,
+        "request_id": new_request_id(),
+    },
     f"POST {V1}/pos/verify-card": lambda t, p: {"card_serial": p.card},
     f"POST {V1}/wallet/fund-from-partner": lambda t, p: {
         "card_serial": p.card,
@@ -176,11 +180,14 @@ def _list_names(check: ObjectAccess) -> list[str]:
 # Rejected for API keys, masked for admins.
 MASKED_REQUESTS = [f"GET {V1}/transactions/{{id}}{part}" for part in ("", "/entries", "/chain")]
 
+# Also rejected for API keys only. A proof has the same IDs and amounts as masked entries.
+PROOF_REQUEST = f"GET {V1}/transactions/{{id}}/proof"
+
 # Requests about one subscriber that are rejected if the subscriber is restricted.
 RESTRICTED_REQUESTS = [
     name
     for name in _list_names(ObjectAccess.UNRESTRICTED)
-    if name not in (*LIST_REQUESTS, *MASKED_LIST_REQUESTS, *MASKED_REQUESTS)
+    if name not in (*LIST_REQUESTS, *MASKED_LIST_REQUESTS, *MASKED_REQUESTS, PROOF_REQUEST)
 ]
 
 # Requests on behalf of a subscriber or agent whose PIN the caller does not know.

@@ -37,6 +37,7 @@ CONFIRM_RESET_OPERATIONS = {
     f"POST {V1}/{resource}/reset-pin/confirm"
     for resource in ("subscribers/{id}", "cards/{serial}", "agents/{id}")
 }
+CONFIRM_REPLACEMENT_OPERATION = f"POST {V1}/cards/{{serial}}/replace/confirm"
 VERIFY_ACCESS_OPERATION = f"POST {V1}/subscribers/{{id}}/restricted-access/verify"
 APPROVAL_OPERATIONS = {
     f"GET {V1}/approvals",
@@ -63,9 +64,14 @@ COVERED_OPERATIONS: dict[ObjectAccess, set[str]] = {
         *ownership_requests.LIST_REQUESTS,
         *ownership_requests.MASKED_REQUESTS,  # in test_masked_transactions.py
         *ownership_requests.MASKED_LIST_REQUESTS,
+        ownership_requests.PROOF_REQUEST,  # in tests/business/finance/day_close
     },
     ObjectAccess.PIN: {*ownership_requests.PIN_REQUESTS},
-    ObjectAccess.OTP: {*CONFIRM_RESET_OPERATIONS, VERIFY_ACCESS_OPERATION},
+    ObjectAccess.OTP: {
+        *CONFIRM_RESET_OPERATIONS,
+        CONFIRM_REPLACEMENT_OPERATION,
+        VERIFY_ACCESS_OPERATION,
+    },
     ObjectAccess.SUBSCRIBER_WALLETS: {TRANSFER_OPERATION},
     ObjectAccess.SUB_AGENTS: {FLOAT_TRANSFER_OPERATION},
     ObjectAccess.PROCESSOR: {*ownership_requests.PROCESSOR_REQUESTS},
@@ -193,7 +199,9 @@ async def test_pin_of_another_subscriber_is_rejected(
     assert response.json()["details"]["attempts_remaining"] == 2
     assert await ownership_fixtures.access_fixtures.snapshot_tables(*PIN_TABLES) == before
     counts = await database.fetch("SELECT credential, sum(wrong) FROM pin_attempts GROUP BY 1")
-    assert [tuple(row) for row in counts] == [(caller.auth.id, 1)]
+    # Service requests are counted per phone owner.
+    credential = person.id if caller.kind == "service" else caller.auth.id
+    assert [tuple(row) for row in counts] == [(credential, 1)]
     for value in (person.phone, "Aminata", "Kamara", "SLE"):
         assert value not in response.text
     correct_pin = PIN if "agent" not in name or "cashout" in name else AGENT_PIN
@@ -485,6 +493,35 @@ async def test_pin_reset_rejects_the_code_of_another_owner(
         "INVALID_OTP",
     )
     assert await ownership_fixtures.access_fixtures.snapshot_tables("one_time_codes") == before
+
+
+async def test_card_replacement_rejects_the_code_of_another_owner_or_admin(
+    ownership_fixtures: OwnershipFixtures,
+) -> None:
+    harness = ownership_fixtures.harness
+    admin, other_admin = [await harness.create_admin("S") for _ in range(2)]
+    people = [await ownership_fixtures.create_subscriber() for _ in range(2)]
+    new_card = await ownership_fixtures.create_unassigned_card()
+    for person in people:
+        begun = await ownership_fixtures.client.post(
+            f"{V1}/cards/{person.card}/replace", json={"reason": "lost"}, auth=admin
+        )
+        assert begun.status_code == 200, begun.text
+    codes = [await harness.get_pending_code(person.phone) for person in people]
+    assert codes[0] != codes[1] or pytest.skip("one in a million: both codes are the same")
+
+    def build_request(code: str) -> OwnershipRequest:
+        body = {"card_serial": new_card, "otp": code}
+        return OwnershipRequest("POST", f"{V1}/cards/{people[0].card}/replace/confirm", body)
+
+    before = await ownership_fixtures.access_fixtures.snapshot_tables("one_time_codes")
+    for auth, code in ((admin, codes[1]), (other_admin, codes[0])):
+        response = await send(ownership_fixtures, build_request(code), auth)
+        assert get_status_and_code(response) == (400, "INVALID_OTP"), response.text
+    assert await ownership_fixtures.access_fixtures.snapshot_tables("one_time_codes") == before
+    replaced = await send(ownership_fixtures, build_request(codes[0]), admin)
+    assert replaced.is_success, replaced.text
+    assert replaced.json()["card"]["subscriber_id"] == people[0].id
 
 
 async def test_statement_requires_the_exact_link(ownership_fixtures: OwnershipFixtures) -> None:

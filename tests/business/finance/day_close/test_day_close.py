@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from builders.auth import FakeClock
 from cases import each
-from harness import Harness
+from harness import Harness, parse_error
 from tapgate.auth.actors import Actor
 from tapgate.business.finance.day_close import operations, verify_receipt
 from tapgate.business.finance.day_close.ledger_keys import rotate_key
@@ -188,6 +188,31 @@ async def test_every_transaction_of_a_closed_day_has_a_valid_proof(
         assert proof["day"] == record
         assert verify_proof(proof, keys).startswith(f"{transaction_id} with 1 entry is part of")
     assert await find_broken_days(dated) == []
+
+
+async def test_proof_for_a_restricted_subscriber_is_as_readable_as_the_masked_entries(
+    dated: Harness, clock: FakeClock
+) -> None:
+    (transaction_id,) = await deposit(dated)
+    await dated.database.execute("UPDATE subscribers SET restricted = true")
+    key = await dated.create_api_key("payments:read")
+    url = f"/api/v1/transactions/{transaction_id}"
+    refused = await dated.get(f"{url}/proof", auth=key)
+    assert parse_error(refused) == (403, "OTP_REQUIRED")
+    clock.advance(days=1)
+    await close(dated, DAY)
+    refused = await dated.get(f"{url}/proof", auth=key)
+    assert parse_error(refused) == (403, "OTP_REQUIRED")
+    assert "leaf" not in refused.text
+    found = await dated.get(f"{url}/entries", auth=await dated.create_admin("S"))
+    assert found.json()["masked"] is True
+    (entry,) = found.json()["entries"]
+    proof = await get_proof(dated, transaction_id)
+    assert [(item["account_id"], item["amount"]) for item in proof["leaf"]["entries"]] == [
+        (entry[side]["account_id"], entry["amount"]) for side in ("debit", "credit")
+    ]
+    by_service = await dated.get(f"{url}/proof", auth=dated.get_service_auth())
+    assert by_service.json() == proof
 
 
 async def test_changed_proof_is_refused(dated: Harness, clock: FakeClock) -> None:
