@@ -6,6 +6,7 @@ import httpx2
 
 from builders.participants import create_agent
 from builders.payments import create_held_transfer, submit_and_get_id
+from builders.payouts import create_bank_account
 from harness import BearerAuth, Harness, HmacAuth
 from tapgate.http.api.access import ROLES_BY_LETTER
 from tapgate.ledger import chart
@@ -106,6 +107,9 @@ class GuardedRecords:
             await harness.get_processor_id(self.processor),
             "1",
         )
+        await create_bank_account(harness, self.agent["id"])
+        account = await create_bank_account(harness, self.partner.partner_id, verified=False)
+        self.bank_account = account["id"]
         self.paying_key = await harness.create_api_key("payments:write")
         self.writing_key = await harness.create_api_key("subscribers:write")
         hook = {"url": "https://shop.example/hook", "events": ["alert.created"]}
@@ -201,6 +205,8 @@ class GuardedRecords:
                     "to_account_id": customer["account_id"], "amount": "0.25",
                 },
             ),
+            ("bank_accounts", "POST", f"/bank-accounts/{self.bank_account}/verify", None),
+            ("payouts", "POST", "/payouts", {"owner_id": agent["id"], "amount": "0.10"}),
             (
                 "refunds", "POST", f"/transactions/{self.payment}/refund",
                 {"reason": "returned", "request_id": "refund-1"},

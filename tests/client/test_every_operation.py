@@ -15,6 +15,7 @@ from builders.auth import EMAIL, PASSWORD
 from builders.branding import build_png
 from builders.participants import create_agent
 from builders.passkeys import build_passkey
+from builders.payouts import create_merchant
 from client.operation_catalog import list_methods
 from drivers.identity_provider import FakeProvider
 from drivers.in_process import GATEWAY_URL, NO_BACKOFF, ClientFactory
@@ -83,8 +84,36 @@ async def test_every_operation_gets_a_response(
     await client_factory.services.request_log.flush()
     await call_closing_operations(admin, people)
     await call_approval_operations(client_factory, admin)
+    await call_payout_operations(client_factory, admin)
     await call_day_close_operations(client_factory, admin)
     assert called_operations == {method.sample_operation.name for method in list_methods()}
+
+
+async def call_payout_operations(client_factory: ClientFactory, admin: AsyncTapgateClient) -> None:
+    merchant = await create_merchant(client_factory.harness)
+    created = await admin.bank_accounts.create(
+        owner_type="platform", holder_name="Tapgate Ltd", bank_code="SLCBSLFR", number="0012345"
+    )
+    auth = await client_factory.harness.create_admin()
+    checker = client_factory.create_async(AccessToken(auth.credential))
+    assert (await checker.bank_accounts.verify(created.id)).status == "verified"
+    assert (await admin.bank_accounts.get(created.id)).number == "0012345"
+    listed = [item async for item in admin.bank_accounts.list(owner_type="platform")]
+    assert [item.number for item in listed] == ["2345"]
+    payouts = [await admin.payouts.request(owner_id=merchant, amount="10") for _ in range(3)]
+    cancelled, paid, returned = [payout.payout_id for payout in payouts]
+    assert (await admin.payouts.cancel(cancelled)).status == "cancelled"
+    run = await admin.payouts.create_run()
+    assert (await admin.payouts.get_run(run.id)).payouts == 2
+    assert [item async for item in admin.payouts.list_runs()] == [run]
+    assert b"pain.001.001.09" in (await admin.payouts.download_file(run.id)).content
+    assert (await admin.payouts.mark_paid(paid)).status == "paid"
+    assert (await admin.payouts.mark_returned(returned, reason="closed")).status == "returned"
+    assert (await admin.payouts.get(paid)).run_id == run.id
+    assert len([item async for item in admin.payouts.list(owner_id=merchant)]) == 3
+    schedule = await admin.payouts.set_schedule(merchant, interval="daily")
+    assert await admin.payouts.get_schedule(merchant) == schedule
+    assert (await admin.bank_accounts.block(created.id, reason="closed")).status == "blocked"
 
 
 async def call_day_close_operations(

@@ -2938,8 +2938,8 @@ export class Operations extends Transport {
    * current, except the count of `low_float`. `approvals` are requests that the caller may approve.
    * `alerts` are open alerts without a held payment, and `held_payments` those with one.
    * `failing_webhooks` are endpoints that are disabled or whose last attempt failed. `disputes` are
-   * undecided. `low_float` are active agents whose float is below `TAPGATE_FLOAT_LOW`. Restricted
-   * subscribers are not counted in `kyc_reviews`.
+   * undecided. `low_float` are active agents whose float is below `TAPGATE_FLOAT_LOW`. `payouts`
+   * wait for a run. Restricted subscribers are not counted in `kyc_reviews`.
    *
    * Access: an admin with any role.
    */
@@ -3219,6 +3219,196 @@ export class Operations extends Transport {
    */
   listLedgerKeys(options?: RequestOptions): Promise<schemas.LedgerKeys> {
     return this.send("GET", `/.well-known/tapgate-keys`, { isPublic: true }, options);
+  }
+
+  /**
+   * Add a bank account.
+   *
+   * The owner is a processor, partner or agent, or with `owner_type` `platform` the platform itself.
+   * Another admin must verify the account before payouts can use it. An owner cannot have the same
+   * number twice, unless the other account is blocked.
+   *
+   * Access: an admin (finance_user, system_admin). An admin with a second factor must have verified it recently.
+   */
+  createBankAccount(body: schemas.NewBankAccount, options?: RequestOptions): Promise<schemas.BankAccountRecord> {
+    return this.send("POST", `/api/v1/bank-accounts`, { body }, options);
+  }
+
+  /**
+   * List bank accounts, newest first.
+   *
+   * `number` has the last four characters.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  listBankAccounts(query: { limit?: number; cursor?: string; owner_id?: string; owner_type?: schemas.BankAccountOwner; status?: schemas.BankAccountStatus; } = {}, options?: RequestOptions): List<schemas.BankAccountPage, schemas.BankAccountRecord> {
+    return this.list("GET", `/api/v1/bank-accounts`, { query }, options);
+  }
+
+  /**
+   * Get a bank account with its complete number.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  getBankAccount(id: string, options?: RequestOptions): Promise<schemas.BankAccountRecord> {
+    return this.send("GET", `/api/v1/bank-accounts/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /**
+   * Verify a bank account.
+   *
+   * The admin must not be the one who added the account. Payouts can use the account when
+   * `TAPGATE_BANK_ACCOUNT_COOLDOWN` has passed.
+   *
+   * Access: an admin (finance_user, system_admin). An admin with a second factor must have verified it recently.
+   */
+  verifyBankAccount(id: string, options?: RequestOptions): Promise<schemas.BankAccountRecord> {
+    return this.send("POST", `/api/v1/bank-accounts/${encodeURIComponent(id)}/verify`, {}, options);
+  }
+
+  /**
+   * Block a bank account for good.
+   *
+   * Requested payouts to the account stay requested, and payout runs leave them out.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  blockBankAccount(id: string, body: schemas.Reason, options?: RequestOptions): Promise<schemas.BankAccountRecord> {
+    return this.send("POST", `/api/v1/bank-accounts/${encodeURIComponent(id)}/block`, { body }, options);
+  }
+
+  /**
+   * Request a payout to a bank account.
+   *
+   * The amount and the fee move from the owner's account to `payouts_in_transit`, and the next
+   * payout run sends the payout to the bank. Without `amount`, everything available above the
+   * reserve of the payout schedule is paid out, fee included. Without `bank_account_id`, the owner's
+   * only verified account is used. Payouts never use an overdraft. A bank account that was verified
+   * less than `TAPGATE_BANK_ACCOUNT_COOLDOWN` seconds ago gets 403 `FORBIDDEN`, with
+   * `details.until`.
+   *
+   * Access: an admin (finance_user, system_admin). An admin with a second factor must have verified it recently.
+   */
+  requestPayout(body: schemas.NewPayoutRequest, options?: RequestOptions): Promise<schemas.BankPayoutReceipt> {
+    return this.send("POST", `/api/v1/payouts`, { body, movesMoney: true }, options);
+  }
+
+  /**
+   * List payouts, newest first.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  listPayouts(query: { limit?: number; cursor?: string; owner_id?: string; status?: schemas.PayoutStatus; run_id?: string; from?: string; to?: string; } = {}, options?: RequestOptions): List<schemas.PayoutPage, schemas.PayoutRecord> {
+    return this.list("GET", `/api/v1/payouts`, { query }, options);
+  }
+
+  /**
+   * Get a payout.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  getPayout(id: string, options?: RequestOptions): Promise<schemas.PayoutRecord> {
+    return this.send("GET", `/api/v1/payouts/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /**
+   * Cancel a requested payout.
+   *
+   * The amount and the fee go back to the owner.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  cancelPayout(id: string, body: schemas.PayoutCancellation = {}, options?: RequestOptions): Promise<schemas.PayoutRecord> {
+    return this.send("POST", `/api/v1/payouts/${encodeURIComponent(id)}/cancel`, { body }, options);
+  }
+
+  /**
+   * Confirm that the bank has paid a submitted payout.
+   *
+   * The amount moves from `payouts_in_transit` to cash.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  markPayoutPaid(id: string, body: schemas.PayoutConfirmation = {}, options?: RequestOptions): Promise<schemas.PayoutRecord> {
+    return this.send("POST", `/api/v1/payouts/${encodeURIComponent(id)}/paid`, { body }, options);
+  }
+
+  /**
+   * Return a submitted or paid payout that the bank sent back.
+   *
+   * The amount and the fee go back to the owner.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  markPayoutReturned(id: string, body: schemas.PayoutReturn, options?: RequestOptions): Promise<schemas.PayoutRecord> {
+    return this.send("POST", `/api/v1/payouts/${encodeURIComponent(id)}/returned`, { body }, options);
+  }
+
+  /**
+   * Submit requested payouts to the bank.
+   *
+   * All requested payouts, or those of one owner type, become `submitted`. Download the bank file of
+   * the run and upload it to your bank. Payouts to bank accounts that were blocked since are left
+   * out.
+   *
+   * Access: an admin (finance_user, system_admin). An admin with a second factor must have verified it recently.
+   */
+  createPayoutRun(body: schemas.NewPayoutRun = {}, options?: RequestOptions): Promise<schemas.PayoutRunRecord> {
+    return this.send("POST", `/api/v1/payout-runs`, { body }, options);
+  }
+
+  /**
+   * List payout runs, newest first.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  listPayoutRuns(query: { limit?: number; cursor?: string; } = {}, options?: RequestOptions): List<schemas.PayoutRunPage, schemas.PayoutRunRecord> {
+    return this.list("GET", `/api/v1/payout-runs`, { query }, options);
+  }
+
+  /**
+   * Get a payout run.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  getPayoutRun(id: string, options?: RequestOptions): Promise<schemas.PayoutRunRecord> {
+    return this.send("GET", `/api/v1/payout-runs/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /**
+   * Download the bank file of a payout run.
+   *
+   * `pain.001` is a credit transfer file of ISO 20022, pain.001.001.09. The end-to-end ID of each
+   * payment is the `reference` of its payout. The file of a run never changes. Every download is in
+   * the audit log.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  downloadPayoutFile(id: string, query: { format?: schemas.PayoutFileFormat; } = {}, options?: RequestOptions): Promise<Uint8Array<ArrayBuffer>> {
+    return this.send("GET", `/api/v1/payout-runs/${encodeURIComponent(id)}/file`, { query }, options);
+  }
+
+  /**
+   * Get a processor's payout schedule.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  getPayoutSchedule(id: string, options?: RequestOptions): Promise<schemas.PayoutSchedule> {
+    return this.send("GET", `/api/v1/processors/${encodeURIComponent(id)}/payout-schedule`, {}, options);
+  }
+
+  /**
+   * Set a processor's payout schedule.
+   *
+   * A due payout is requested once after a day is closed: every day, or for `weekly` after Sunday.
+   * It pays everything available above the reserve, if it is at least `minimum`. The reserve is a
+   * percentage of the available balance at that moment. If an approval rule guards `payouts`, the
+   * payout waits for approval.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  setPayoutSchedule(id: string, body: schemas.PayoutSchedule, options?: RequestOptions): Promise<schemas.PayoutSchedule> {
+    return this.send("PUT", `/api/v1/processors/${encodeURIComponent(id)}/payout-schedule`, { body }, options);
   }
 
   /**

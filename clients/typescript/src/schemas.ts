@@ -5,7 +5,7 @@ export interface AccessGranted {
   expires_at: string;
 }
 
-export type AccountKind = "wallet" | "float" | "commission" | "settlement" | "clearing" | "fees" | "commission_expense" | "cash";
+export type AccountKind = "wallet" | "float" | "commission" | "settlement" | "clearing" | "fees" | "commission_expense" | "cash" | "payouts_in_transit" | "suspense";
 
 export interface AccountRuleRecord {
   kyc_level: number;
@@ -351,7 +351,7 @@ export interface ApprovalExecutedEvent {
   data: ApprovalRecord;
 }
 
-export type ApprovalOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "refunds" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding" | "reversals" | "approval_rules";
+export type ApprovalOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "refunds" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding" | "reversals" | "payouts" | "bank_accounts" | "approval_rules";
 
 /**
  * One page of a list.
@@ -565,6 +565,58 @@ export interface BalanceTotals {
   count: number;
   balance: string;
   currency: string;
+}
+
+export type BankAccountOwner = "processor" | "partner" | "agent" | "platform";
+
+/**
+ * One page of a list.
+ *
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
+ *     otherwise.
+ */
+export interface BankAccountPage {
+  data: BankAccountRecord[];
+  has_more: boolean;
+  next_cursor: string | null;
+  masked?: boolean;
+}
+
+/**
+ * Bank account. `number` is complete only in the record of one account.
+ *
+ *     In lists, it has the last four characters.
+ */
+export interface BankAccountRecord {
+  id: string;
+  owner_type: BankAccountOwner;
+  owner_id: string | null;
+  owner_name: string | null;
+  holder_name: string;
+  bank_code: string;
+  bank_name: string | null;
+  number: string;
+  status: BankAccountStatus;
+  block_reason: string | null;
+  currency: string;
+  created_by: string;
+  verified_by: string | null;
+  verified_at: string | null;
+  created_at: string;
+}
+
+export type BankAccountStatus = "unverified" | "verified" | "blocked";
+
+export interface BankPayoutReceipt {
+  success: boolean;
+  message: string;
+  transaction_id: string;
+  status: ReceiptStatus;
+  payout_id: string;
+  reference: string;
+  amount: string;
+  fee_amount: string;
+  new_balance: string | null;
 }
 
 export interface BatchLatencyStats {
@@ -1227,7 +1279,7 @@ export interface ErrorBody {
   details?: Record<string, unknown>;
 }
 
-export type ErrorCode = "INVALID_REQUEST" | "INVALID_PIN" | "SAME_PIN" | "INVALID_OTP" | "PERMANENT_BLOCK" | "MAX_CHILD_CARDS" | "MISSING_PARENT" | "UNAUTHORIZED" | "INSUFFICIENT_FUNDS" | "INSUFFICIENT_FLOAT" | "FORBIDDEN" | "ACCOUNT_LOCKED" | "OTP_REQUIRED" | "PIN_REQUIRED" | "SUBSCRIBER_BLOCKED" | "CARD_NOT_ACTIVE" | "CARD_PROOF_REQUIRED" | "CARD_NOT_GENUINE" | "AGENT_NOT_ACTIVE" | "PROCESSOR_SUSPENDED" | "PARTNER_SUSPENDED" | "TERMINAL_BLOCKED" | "COMPLIANCE_REJECTED" | "TRANSACTION_LIMIT_EXCEEDED" | "CARD_LIMIT_EXCEEDED" | "DAILY_LIMIT_EXCEEDED" | "MONTHLY_LIMIT_EXCEEDED" | "MAX_BALANCE_EXCEEDED" | "SUBSCRIBER_NOT_FOUND" | "CARD_NOT_FOUND" | "KEYSET_NOT_FOUND" | "AGENT_NOT_FOUND" | "PROCESSOR_NOT_FOUND" | "TERMINAL_NOT_FOUND" | "PARTNER_NOT_FOUND" | "ACCOUNT_NOT_FOUND" | "TRANSACTION_NOT_FOUND" | "ALERT_NOT_FOUND" | "RULE_NOT_FOUND" | "REQUEST_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "DISPUTE_NOT_FOUND" | "DAY_NOT_FOUND" | "RECALL_NOT_FOUND" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "DUPLICATE_PHONE" | "DUPLICATE_ID_NUMBER" | "DUPLICATE_EMAIL" | "DUPLICATE_REQUEST" | "DUPLICATE_REFERENCE" | "CARD_ALREADY_LINKED" | "CARD_NOT_LINKED" | "CARD_PROOF_USED" | "KEYSET_RETIRED" | "ALREADY_BLOCKED" | "NOT_BLOCKED" | "NOT_CLOSABLE" | "ALREADY_REFUNDED" | "NOT_REFUNDABLE" | "ALREADY_RESOLVED" | "APPROVAL_NOT_PENDING" | "ALREADY_DISPUTED" | "NOT_DISPUTABLE" | "DISPUTE_NOT_OPEN" | "NOT_REVERSIBLE" | "NOT_RECALLABLE" | "RECALL_NOT_OPEN" | "ALREADY_SUSPENDED" | "NOT_SUSPENDED" | "DAY_NOT_CLOSED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_ENCODING" | "VALIDATION_FAILED" | "CURRENCY_NOT_SUPPORTED" | "SELF_TRANSFER" | "REFUND_EXCEEDS_REMAINING" | "REVERSAL_EXCEEDS_REMAINING" | "KYC_REQUIREMENTS_NOT_MET" | "RATE_LIMITED" | "INTERNAL_ERROR" | "SERVICE_UNAVAILABLE";
+export type ErrorCode = "INVALID_REQUEST" | "INVALID_PIN" | "SAME_PIN" | "INVALID_OTP" | "PERMANENT_BLOCK" | "MAX_CHILD_CARDS" | "MISSING_PARENT" | "UNAUTHORIZED" | "INSUFFICIENT_FUNDS" | "INSUFFICIENT_FLOAT" | "FORBIDDEN" | "ACCOUNT_LOCKED" | "OTP_REQUIRED" | "PIN_REQUIRED" | "SUBSCRIBER_BLOCKED" | "CARD_NOT_ACTIVE" | "CARD_PROOF_REQUIRED" | "CARD_NOT_GENUINE" | "AGENT_NOT_ACTIVE" | "PROCESSOR_SUSPENDED" | "PARTNER_SUSPENDED" | "TERMINAL_BLOCKED" | "COMPLIANCE_REJECTED" | "TRANSACTION_LIMIT_EXCEEDED" | "CARD_LIMIT_EXCEEDED" | "DAILY_LIMIT_EXCEEDED" | "MONTHLY_LIMIT_EXCEEDED" | "MAX_BALANCE_EXCEEDED" | "SUBSCRIBER_NOT_FOUND" | "CARD_NOT_FOUND" | "KEYSET_NOT_FOUND" | "AGENT_NOT_FOUND" | "PROCESSOR_NOT_FOUND" | "TERMINAL_NOT_FOUND" | "PARTNER_NOT_FOUND" | "ACCOUNT_NOT_FOUND" | "TRANSACTION_NOT_FOUND" | "ALERT_NOT_FOUND" | "RULE_NOT_FOUND" | "REQUEST_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "DISPUTE_NOT_FOUND" | "DAY_NOT_FOUND" | "RECALL_NOT_FOUND" | "BANK_ACCOUNT_NOT_FOUND" | "PAYOUT_NOT_FOUND" | "PAYOUT_RUN_NOT_FOUND" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "DUPLICATE_PHONE" | "DUPLICATE_ID_NUMBER" | "DUPLICATE_EMAIL" | "DUPLICATE_REQUEST" | "DUPLICATE_REFERENCE" | "CARD_ALREADY_LINKED" | "CARD_NOT_LINKED" | "CARD_PROOF_USED" | "KEYSET_RETIRED" | "ALREADY_BLOCKED" | "NOT_BLOCKED" | "NOT_CLOSABLE" | "ALREADY_REFUNDED" | "NOT_REFUNDABLE" | "ALREADY_RESOLVED" | "APPROVAL_NOT_PENDING" | "ALREADY_DISPUTED" | "NOT_DISPUTABLE" | "DISPUTE_NOT_OPEN" | "NOT_REVERSIBLE" | "NOT_RECALLABLE" | "RECALL_NOT_OPEN" | "ALREADY_SUSPENDED" | "NOT_SUSPENDED" | "DAY_NOT_CLOSED" | "BANK_ACCOUNT_NOT_VERIFIED" | "PAYOUT_NOT_PENDING" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_ENCODING" | "VALIDATION_FAILED" | "CURRENCY_NOT_SUPPORTED" | "SELF_TRANSFER" | "REFUND_EXCEEDS_REMAINING" | "REVERSAL_EXCEEDS_REMAINING" | "KYC_REQUIREMENTS_NOT_MET" | "RATE_LIMITED" | "INTERNAL_ERROR" | "SERVICE_UNAVAILABLE";
 
 export type Factor = "totp" | "passkey";
 
@@ -1340,7 +1392,7 @@ export interface GlCodes {
   data: GlCode[];
 }
 
-export type GuardableOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "refunds" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding" | "reversals";
+export type GuardableOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "refunds" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding" | "reversals" | "payouts" | "bank_accounts";
 
 /** Gateway health. Older gateways omit the fields after `wallet_core`. */
 export interface Health {
@@ -1839,6 +1891,16 @@ export interface NewApiKey {
   expires_at?: string | null;
 }
 
+/** Bank account of an owner, or with `owner_type` `platform` of the platform itself. */
+export interface NewBankAccount {
+  owner_type?: BankAccountOwner | null;
+  owner_id?: string | null;
+  holder_name: string;
+  bank_code: string;
+  bank_name?: string | null;
+  number: string;
+}
+
 /** Child card to create. `card_serial` may be absent if there is a `card_proof`. */
 export interface NewChildCard {
   parent_subscriber_id: string;
@@ -1890,6 +1952,24 @@ export interface NewPartner {
 export interface NewPasskey {
   name: string;
   credential: AttestedCredential;
+}
+
+/** Payout request. Without an amount, everything available above the reserve is paid out. */
+export interface NewPayoutRequest {
+  request_id?: string | null;
+  /** The platform currency's ISO 4217 code */
+  currency?: string | null;
+  owner_id: string;
+  /** Decimal amount in major units */
+  amount?: string | null;
+  bank_account_id?: string | null;
+}
+
+export interface NewPayoutRun {
+  request_id?: string | null;
+  /** The platform currency's ISO 4217 code */
+  currency?: string | null;
+  owner_type?: PayoutOwner | null;
 }
 
 export interface NewPersonalization {
@@ -2293,6 +2373,53 @@ export interface PaymentRefund {
   reason: string;
 }
 
+/** Cancellation of a requested payout. */
+export interface PayoutCancellation {
+  request_id?: string | null;
+  /** The platform currency's ISO 4217 code */
+  currency?: string | null;
+}
+
+export interface PayoutCancelledEvent {
+  type: "payout.cancelled";
+  /** When the event occurred */
+  timestamp: string;
+  data: PayoutRecord;
+}
+
+export interface PayoutConfirmation {
+  request_id?: string | null;
+  /** The platform currency's ISO 4217 code */
+  currency?: string | null;
+  bank_reference?: string | null;
+}
+
+export type PayoutFileFormat = "pain.001" | "csv";
+
+export type PayoutInterval = "manual" | "daily" | "weekly";
+
+export type PayoutOwner = "processor" | "partner" | "agent";
+
+/**
+ * One page of a list.
+ *
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
+ *     otherwise.
+ */
+export interface PayoutPage {
+  data: PayoutRecord[];
+  has_more: boolean;
+  next_cursor: string | null;
+  masked?: boolean;
+}
+
+export interface PayoutPaidEvent {
+  type: "payout.paid";
+  /** When the event occurred */
+  timestamp: string;
+  data: PayoutRecord;
+}
+
 export interface PayoutReceipt {
   success: boolean;
   message: string;
@@ -2301,6 +2428,88 @@ export interface PayoutReceipt {
   amount: string;
   float_balance: string;
 }
+
+/** Payout. `reference` is printed on the bank statement and identifies the payout there. */
+export interface PayoutRecord {
+  id: string;
+  owner_type: PayoutOwner;
+  owner_id: string;
+  owner_name: string;
+  bank_account_id: string;
+  amount: string;
+  fee_amount: string;
+  currency: string;
+  status: PayoutStatus;
+  reference: string;
+  run_id: string | null;
+  transaction_id: string;
+  bank_reference: string | null;
+  return_reason: string | null;
+  created_at: string;
+  updated_at: string;
+}
+
+export interface PayoutRequestedEvent {
+  type: "payout.requested";
+  /** When the event occurred */
+  timestamp: string;
+  data: PayoutRecord;
+}
+
+export interface PayoutReturn {
+  request_id?: string | null;
+  /** The platform currency's ISO 4217 code */
+  currency?: string | null;
+  reason: string;
+}
+
+export interface PayoutReturnedEvent {
+  type: "payout.returned";
+  /** When the event occurred */
+  timestamp: string;
+  data: PayoutRecord;
+}
+
+/**
+ * One page of a list.
+ *
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
+ *     otherwise.
+ */
+export interface PayoutRunPage {
+  data: PayoutRunRecord[];
+  has_more: boolean;
+  next_cursor: string | null;
+  masked?: boolean;
+}
+
+/** Payouts that are sent to the bank together. */
+export interface PayoutRunRecord {
+  id: string;
+  owner_type: PayoutOwner | null;
+  payouts: number;
+  total: string;
+  currency: string;
+  bank_account_id: string;
+  created_at: string;
+  created_by: string;
+}
+
+/**
+ * When a merchant is paid out, and what is kept back.
+ *
+ *     A due payout is requested after a day is closed: every day, or for `weekly` after Sunday. Less
+ *     than `minimum` is not paid out. `reserve_percent` of the available balance stays.
+ */
+export interface PayoutSchedule {
+  interval: PayoutInterval;
+  /** Decimal amount in major units. Default: `0` */
+  minimum?: string | null;
+  /** Default: `0` */
+  reserve_percent?: number | null;
+}
+
+export type PayoutStatus = "requested" | "submitted" | "paid" | "returned" | "cancelled";
 
 /** An open recall that waits for the receiver's answer. The sender's name is abbreviated. */
 export interface PendingRecall {
@@ -3046,7 +3255,7 @@ export interface SigningKeyRecord {
   last_used_at: string | null;
 }
 
-export type StatementEntryType = "transfer_p2p" | "transfer" | "agent_cashin" | "agent_cashout" | "agent_fund" | "agent_transfer" | "commission_payout" | "pos_payment" | "online_payment" | "partner_fund" | "partner_deposit" | "processor_transfer" | "refund" | "reversal" | "fee";
+export type StatementEntryType = "transfer_p2p" | "transfer" | "agent_cashin" | "agent_cashout" | "agent_fund" | "agent_transfer" | "commission_payout" | "pos_payment" | "online_payment" | "partner_fund" | "partner_deposit" | "processor_transfer" | "refund" | "reversal" | "payout" | "payout_return" | "bank_posting" | "fee";
 
 export type StatementFormat = "json" | "csv" | "pdf";
 
@@ -3575,7 +3784,7 @@ export interface TransactionReversedEvent {
 
 export type TransactionStatus = "completed" | "failed" | "under_review" | "partially_refunded" | "refunded" | "partially_reversed" | "reversed";
 
-export type TransactionType = "transfer_p2p" | "transfer" | "agent_cashin" | "agent_cashout" | "agent_fund" | "agent_transfer" | "commission_payout" | "pos_payment" | "online_payment" | "partner_fund" | "partner_deposit" | "processor_transfer" | "refund" | "reversal";
+export type TransactionType = "transfer_p2p" | "transfer" | "agent_cashin" | "agent_cashout" | "agent_fund" | "agent_transfer" | "commission_payout" | "pos_payment" | "online_payment" | "partner_fund" | "partner_deposit" | "processor_transfer" | "refund" | "reversal" | "payout" | "payout_return" | "bank_posting";
 
 export interface TransactionUnderReviewEvent {
   type: "transaction.under_review";
@@ -3837,9 +4046,9 @@ export interface WebhookEndpointWithSecret {
   secret: string;
 }
 
-export type WebhookEventFilter = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "transaction.reversed" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "dispute.created" | "dispute.answered" | "dispute.decided" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "day.closed" | "processor.suspended" | "webhook_endpoint.disabled" | "*";
+export type WebhookEventFilter = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "transaction.reversed" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "dispute.created" | "dispute.answered" | "dispute.decided" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "payout.requested" | "payout.paid" | "payout.returned" | "payout.cancelled" | "day.closed" | "processor.suspended" | "webhook_endpoint.disabled" | "*";
 
-export type WebhookEventType = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "transaction.reversed" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "dispute.created" | "dispute.answered" | "dispute.decided" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "day.closed" | "processor.suspended" | "webhook_endpoint.disabled" | "webhook.test";
+export type WebhookEventType = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "transaction.reversed" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "dispute.created" | "dispute.answered" | "dispute.decided" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "payout.requested" | "payout.paid" | "payout.returned" | "payout.cancelled" | "day.closed" | "processor.suspended" | "webhook_endpoint.disabled" | "webhook.test";
 
 export interface WebhookTestEvent {
   type: "webhook.test";
@@ -3879,7 +4088,7 @@ export interface WorkItems {
   has_more: boolean;
 }
 
-export type WorkQueueName = "approvals" | "kyc_reviews" | "support_requests" | "alerts" | "held_payments" | "failing_webhooks" | "disputes" | "low_float" | "recalls";
+export type WorkQueueName = "approvals" | "kyc_reviews" | "support_requests" | "alerts" | "held_payments" | "failing_webhooks" | "disputes" | "low_float" | "recalls" | "payouts";
 
 /**
  * Number of items that wait, at most 100, and the time since which the oldest waits.
@@ -3923,6 +4132,10 @@ export type WebhookEvent =
   ApprovalExecutedEvent |
   ApprovalRejectedEvent |
   AgentFloatLowEvent |
+  PayoutRequestedEvent |
+  PayoutPaidEvent |
+  PayoutReturnedEvent |
+  PayoutCancelledEvent |
   DayClosedEvent |
   ProcessorSuspendedEvent |
   WebhookEndpointDisabledEvent |

@@ -37,11 +37,14 @@ AgentId = Annotated[int, ids.AGENT]
 AlertId = Annotated[int, ids.ALERT]
 ApiKeyId = Annotated[int, ids.KEY]
 ApprovalId = Annotated[int, ids.APPROVAL]
+BankAccountId = Annotated[int, ids.BANK_ACCOUNT]
 CardKeysetId = Annotated[int, ids.CARD_KEYSET]
 DeliveryId = Annotated[int, ids.DELIVERY]
 DisputeId = Annotated[int, ids.DISPUTE]
 PartnerId = Annotated[int, ids.PARTNER]
 PasskeyId = Annotated[int, ids.PASSKEY]
+PayoutId = Annotated[int, ids.PAYOUT]
+PayoutRunId = Annotated[int, ids.PAYOUT_RUN]
 ProcessorId = Annotated[int, ids.PROCESSOR]
 RequestLogId = Annotated[int, ids.REQUEST_LOG]
 RuleId = Annotated[int, ids.RULE]
@@ -56,9 +59,12 @@ NOT_FOUND_CODES: Final = {
     ids.AGENT: Code.AGENT_NOT_FOUND,
     ids.ALERT: Code.ALERT_NOT_FOUND,
     ids.APPROVAL: Code.APPROVAL_NOT_FOUND,
+    ids.BANK_ACCOUNT: Code.BANK_ACCOUNT_NOT_FOUND,
     ids.CARD_KEYSET: Code.KEYSET_NOT_FOUND,
     ids.DISPUTE: Code.DISPUTE_NOT_FOUND,
     ids.PARTNER: Code.PARTNER_NOT_FOUND,
+    ids.PAYOUT: Code.PAYOUT_NOT_FOUND,
+    ids.PAYOUT_RUN: Code.PAYOUT_RUN_NOT_FOUND,
     ids.PROCESSOR: Code.PROCESSOR_NOT_FOUND,
     ids.REQUEST_LOG: Code.REQUEST_NOT_FOUND,
     ids.RECALL: Code.RECALL_NOT_FOUND,

@@ -22,7 +22,11 @@ CLEARING: Final = AccountKind.CLEARING.value
 FEES: Final = AccountKind.FEES.value
 COMMISSION_EXPENSE: Final = AccountKind.COMMISSION_EXPENSE.value
 CASH: Final = AccountKind.CASH.value
-PLATFORM_ACCOUNT_KINDS: Final = (FEES, COMMISSION_EXPENSE, CASH)
+#: What was paid out by the ledger, but not yet by the bank.
+PAYOUTS_IN_TRANSIT: Final = AccountKind.PAYOUTS_IN_TRANSIT.value
+#: Bank items that nobody has explained yet.
+SUSPENSE: Final = AccountKind.SUSPENSE.value
+PLATFORM_ACCOUNT_KINDS: Final = (FEES, COMMISSION_EXPENSE, CASH, PAYOUTS_IN_TRANSIT, SUSPENSE)
 
 
 class AccountStatus(StrEnum):
@@ -63,6 +67,9 @@ PARTNER_DEPOSIT: Final = TransactionType.PARTNER_DEPOSIT
 PROCESSOR_TRANSFER: Final = TransactionType.PROCESSOR_TRANSFER
 REFUND: Final = TransactionType.REFUND
 REVERSAL: Final = TransactionType.REVERSAL
+PAYOUT: Final = TransactionType.PAYOUT
+PAYOUT_RETURN: Final = TransactionType.PAYOUT_RETURN
+BANK_POSTING: Final = TransactionType.BANK_POSTING
 TRANSACTION_TYPES: Final = tuple(TransactionType)
 
 ACTIVE: Final = AccountStatus.ACTIVE.value

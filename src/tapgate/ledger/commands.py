@@ -50,6 +50,7 @@ def account_party(account_id: int) -> Party:
 
 #: Platform account for cash that enters or leaves the ledger.
 CASH_PARTY = Party("owner", 0, chart.CASH)
+PAYOUTS_IN_TRANSIT_PARTY = Party("owner", 0, chart.PAYOUTS_IN_TRANSIT)
 
 
 class ScopedIdempotencyKey(msgspec.Struct, frozen=True, gc=False):
@@ -111,6 +112,35 @@ class AuditFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reason: str | None = None
 
 
+class NewPayout(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
+    """Payout that is created if its command is accepted.
+
+    Without an amount in the command, everything available is paid out, fee included, except
+    `reserve_percent` of the available balance. Less than `minimum` is not paid out.
+    """
+
+    id: int
+    owner_type: str
+    owner_id: int
+    bank_account_id: int
+    reference: str
+    reserve_percent: int = 0
+    minimum: int = 0
+
+
+class PayoutChange(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
+    """Status change of a payout, decided under the payout's lock.
+
+    The payout determines the parties and the amount of the command.
+    """
+
+    payout_id: int
+    status: str
+    allowed: tuple[str, ...]  # statuses from which the change is possible
+    bank_reference: str | None = None
+    return_reason: str | None = None
+
+
 PinPolicy = Literal["if_given", "required", "above_no_pin_limit"]
 
 #: When the payer must enter a PIN, by transaction type. Other types have no PIN.
@@ -153,6 +183,9 @@ class Command(
     reference: PartnerReference | None = None
     context: dict[str, Any] | None = None  # terminal, merchant, memo, metadata: stored, not checked
     caller_error: Code | None = None  # error found by the caller, reported if the parties exist
+    caller_error_details: dict[str, Any] | None = None
+    payout: NewPayout | None = None
+    payout_change: PayoutChange | None = None
     checks_restriction: bool = False  # whether to set the outcome's `is_payee_restricted`
     audit: AuditFacts | None = None  # set if rows outside the ledger commit with the command
     approval_id: int | None = None  # approval whose execution ends with the command

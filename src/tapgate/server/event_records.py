@@ -17,6 +17,7 @@ from tapgate_client.schemas.cards import CardRecord
 from tapgate_client.schemas.compliance import AlertRecord
 from tapgate_client.schemas.day_close import ClosedDay
 from tapgate_client.schemas.disputes import DisputeRecord
+from tapgate_client.schemas.payouts import PayoutRecord
 from tapgate_client.schemas.processors import ProcessorRecord
 from tapgate_client.schemas.subscribers import SubscriberRecord
 from tapgate_client.schemas.support import SupportRequestEvent
@@ -47,6 +48,7 @@ EVENT_RECORD_TYPES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "agent": AgentRecord,
     "dispute": DisputeRecord,
     "approval": ApprovalRecord,
+    "payout": PayoutRecord,
     "day": ClosedDay,
     "processor": ProcessorRecord,
     "webhook_endpoint": DisabledEndpoint,

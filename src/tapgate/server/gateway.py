@@ -28,9 +28,12 @@ from tapgate.business.customers.subscribers import routes as subscribers
 from tapgate.business.customers.subscribers.kyc_documents import review_routes as kyc_reviews
 from tapgate.business.customers.subscribers.kyc_documents import routes as kyc_documents
 from tapgate.business.disputes import routes as disputes
+from tapgate.business.finance.bank_accounts import routes as bank_accounts
 from tapgate.business.finance.day_close import routes as day_close
 from tapgate.business.finance.day_close.worker import DayCloseWorker
 from tapgate.business.finance.general_ledger import routes as general_ledger
+from tapgate.business.finance.payouts import routes as payouts
+from tapgate.business.finance.payouts.schedule_worker import PayoutScheduleWorker
 from tapgate.business.inbox import routes as work_queues
 from tapgate.business.merchants.pos import routes as pos
 from tapgate.business.merchants.pos import staff_refunds
@@ -149,6 +152,8 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     nodes.endpoints,
     general_ledger.endpoints,
     day_close.endpoints,
+    bank_accounts.endpoints,
+    payouts.endpoints,
 )
 
 #: Currency for amounts in the OpenAPI document, if no installation is described.
@@ -239,6 +244,7 @@ def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[N
         ApprovalWorker(services).run(),
         DayCloseWorker(services).run(),
         RecallWorker(services).run(),
+        PayoutScheduleWorker(services).run(),
         LedgerMaintenance(services.database, services.clock).run(),
     )
 

@@ -147,10 +147,10 @@ RETENTION: Final = (
 KEPT: Final = {
     "Kept forever, because they are financial or legal records; `tapgate archive` moves whole"
     " months of transactions and entries to files": (
-        "accounts", "agents", "alerts", "approval_decisions", "approvals", "audit_entries", "cards",
-        "closed_day_chunks", "closed_days", "entries", "kyc_documents", "ledger_keys", "partners",
-        "processors", "recalls", "released_transactions", "replays", "subscribers", "terminals",
-        "transactions",
+        "accounts", "agents", "alerts", "approval_decisions", "approvals", "audit_entries",
+        "bank_accounts", "cards", "closed_day_chunks", "closed_days", "entries", "kyc_documents",
+        "ledger_keys", "partners", "payout_runs", "payouts", "processors", "recalls",
+        "released_transactions", "replays", "subscribers", "terminals", "transactions",
     ),
     "Kept forever, because they show who had access": (
         "admin_former_identities", "admin_identities", "admin_link_views", "admins", "api_keys",
@@ -167,7 +167,8 @@ KEPT: Final = {
     ),
     "Edited by staff": (
         "account_rules", "approval_rules", "branding", "card_keysets", "commission_rates",
-        "commission_rules", "compliance_rules", "fee_rules", "gl_codes", "proof_rules",
+        "commission_rules", "compliance_rules", "fee_rules", "gl_codes",
+        "payout_schedules", "proof_rules",
     ),
     "A few rows per installation": (
         "audit_checkpoint", "audit_head", "figures_folded", "installation", "nodes", "open_days",

@@ -71,6 +71,7 @@ async def test_every_queue_counts_what_waits(harness: Harness) -> None:
         "disputes": 1,
         "low_float": 1,
         "recalls": 0,
+        "payouts": 0,
     }
     await resolve_alert(harness, held["id"], transaction_decision="release")
     assert (await get_counts(harness))["held_payments"] == 0
@@ -87,7 +88,7 @@ async def test_every_queue_counts_what_waits(harness: Harness) -> None:
             },
         ),
         ("S", {"approvals", "support_requests", "disputes", "low_float", "recalls"}),
-        ("F", {"approvals", "disputes", "low_float"}),
+        ("F", {"approvals", "disputes", "low_float", "payouts"}),
     ],
 )  # fmt: skip
 async def test_role_sees_only_queues_that_it_may_list(

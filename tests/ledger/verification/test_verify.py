@@ -121,6 +121,14 @@ TAMPERING_SQL = {
         "INSERT INTO accounts (id, kind, owner_id, holder_name, public_name, currency, checked)"
         " VALUES (9, 'float', 9, 'Aminata Kamara', 'Aminata K.', 'SLE', true)"
     ),
+    "payouts in transit match requested and submitted payouts": (
+        "INSERT INTO payouts SELECT 9, 'processor', 9, 9, 9, 5, 0, 'SLE', 'requested', 'PO9', NULL,"
+        " 1, NULL, NULL, now(), now()"
+    ),
+    "every payout matches its transaction": (
+        "INSERT INTO payouts SELECT 9, 'processor', 9, 9, 9, 5, 0, 'SLE', 'paid', 'PO9', NULL,"
+        " min(id), NULL, NULL, now(), now() FROM transactions"
+    ),
     "overview totals match the transactions": (
         "UPDATE figures SET fees = fees + 1 WHERE type = 'refund'"
     ),

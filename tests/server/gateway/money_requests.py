@@ -16,6 +16,7 @@ from builders.participants import (
     create_sub_agent,
     suspend_partner,
 )
+from builders.payouts import create_merchant
 from harness import PIN, Harness
 
 
@@ -231,6 +232,16 @@ async def prepare_fund_partner(harness: Harness, path: str) -> MoneyCase:
         changed_fields={"amount": "101"},
         declined_fields={},
         before_decline=lambda: suspend_partner(harness, partner),
+    )
+
+
+@register_case("/api/v1/payouts")
+async def prepare_payout(harness: Harness, path: str) -> MoneyCase:
+    return MoneyCase(
+        path,
+        {"owner_id": await create_merchant(harness), "amount": "100"},
+        await harness.create_admin("F"),
+        changed_fields={"amount": "101"},
     )
 
 

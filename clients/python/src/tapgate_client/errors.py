@@ -54,6 +54,9 @@ class Code(StrEnum):
     DISPUTE_NOT_FOUND = "DISPUTE_NOT_FOUND"
     DAY_NOT_FOUND = "DAY_NOT_FOUND"
     RECALL_NOT_FOUND = "RECALL_NOT_FOUND"
+    BANK_ACCOUNT_NOT_FOUND = "BANK_ACCOUNT_NOT_FOUND"
+    PAYOUT_NOT_FOUND = "PAYOUT_NOT_FOUND"
+    PAYOUT_RUN_NOT_FOUND = "PAYOUT_RUN_NOT_FOUND"
     NOT_FOUND = "NOT_FOUND"
     METHOD_NOT_ALLOWED = "METHOD_NOT_ALLOWED"
     DUPLICATE_PHONE = "DUPLICATE_PHONE"
@@ -81,6 +84,8 @@ class Code(StrEnum):
     ALREADY_SUSPENDED = "ALREADY_SUSPENDED"
     NOT_SUSPENDED = "NOT_SUSPENDED"
     DAY_NOT_CLOSED = "DAY_NOT_CLOSED"
+    BANK_ACCOUNT_NOT_VERIFIED = "BANK_ACCOUNT_NOT_VERIFIED"
+    PAYOUT_NOT_PENDING = "PAYOUT_NOT_PENDING"
     PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
     UNSUPPORTED_ENCODING = "UNSUPPORTED_ENCODING"
     VALIDATION_FAILED = "VALIDATION_FAILED"
@@ -140,6 +145,9 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.DAY_NOT_FOUND: (404, "Day not found"),
     Code.DISPUTE_NOT_FOUND: (404, "Dispute not found"),
     Code.RECALL_NOT_FOUND: (404, "Recall not found"),
+    Code.BANK_ACCOUNT_NOT_FOUND: (404, "Bank account not found"),
+    Code.PAYOUT_NOT_FOUND: (404, "Payout not found"),
+    Code.PAYOUT_RUN_NOT_FOUND: (404, "Payout run not found"),
     Code.NOT_FOUND: (404, "Not found"),
     Code.METHOD_NOT_ALLOWED: (405, "Method not allowed"),
     Code.DUPLICATE_PHONE: (409, "Phone number is already registered"),
@@ -167,6 +175,8 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.ALREADY_SUSPENDED: (409, "Already suspended"),
     Code.NOT_SUSPENDED: (409, "Not suspended"),
     Code.DAY_NOT_CLOSED: (409, "Day is not closed"),
+    Code.BANK_ACCOUNT_NOT_VERIFIED: (409, "Bank account is not verified"),
+    Code.PAYOUT_NOT_PENDING: (409, "Payout status does not allow this"),
     Code.PAYLOAD_TOO_LARGE: (413, "Request body too large"),
     Code.UNSUPPORTED_ENCODING: (415, "Content-Encoding is not supported"),
     Code.VALIDATION_FAILED: (422, "Validation failed"),

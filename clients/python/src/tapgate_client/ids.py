@@ -26,6 +26,9 @@ REQUEST_LOG = "log_"
 CHAT_TURN = "cht_"
 DISPUTE = "dsp_"
 RECALL = "rcl_"
+BANK_ACCOUNT = "bnk_"
+PAYOUT = "po_"
+PAYOUT_RUN = "run_"
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]

@@ -8,6 +8,7 @@ from tapgate.business.approvals import routes as approvals
 from tapgate.business.compliance.alerts import routes as alerts
 from tapgate.business.customers.subscribers.kyc_documents import review_routes as kyc_reviews
 from tapgate.business.disputes import routes as disputes
+from tapgate.business.finance.payouts import routes as payouts
 from tapgate.business.inbox.queries import Caller, Item
 from tapgate.business.inbox.queues import QUEUES, WorkQueue
 from tapgate.business.inbox.waiting import load_items
@@ -42,6 +43,7 @@ _ACCESS: Final = map_access(
     disputes.endpoints,
     agents.endpoints,
     recalls.endpoints,
+    payouts.endpoints,
 )
 _PREFIXES: Final = {queue.name: queue.id_prefix for queue in QUEUES}
 _URGENCIES: Final = tuple(Urgency)
@@ -55,8 +57,8 @@ async def get_work_queues(request: RequestContext, query: WorkQueuesQuery) -> Wo
     current, except the count of `low_float`. `approvals` are requests that the caller may approve.
     `alerts` are open alerts without a held payment, and `held_payments` those with one.
     `failing_webhooks` are endpoints that are disabled or whose last attempt failed. `disputes` are
-    undecided. `low_float` are active agents whose float is below `TAPGATE_FLOAT_LOW`. Restricted
-    subscribers are not counted in `kyc_reviews`.
+    undecided. `low_float` are active agents whose float is below `TAPGATE_FLOAT_LOW`. `payouts`
+    wait for a run. Restricted subscribers are not counted in `kyc_reviews`.
     """
     visible = _list_visible_queues(request)
     items = await _load_items(request, visible, fresh=query.fresh)

@@ -23,6 +23,8 @@ from tapgate_client.schemas.money_views import (
 )
 from tapgate_client.schemas.periods import parse_period_end, parse_period_start
 
+#: A returned payout counts against the payouts.
+_PAYOUT_TYPES: Final = frozenset({chart.PROCESSOR_TRANSFER, chart.PAYOUT, chart.PAYOUT_RETURN})
 _DEFAULT_PERIOD: Final = timedelta(days=30)
 _MAX_PERIOD: Final = timedelta(days=366)
 LIQUIDITY_DAYS: Final = 7
@@ -101,7 +103,7 @@ def _sum_movements(movements: Iterable[DailyMovements], currency: str) -> dict[s
             refunds -= movement.amount
             fee_refunded += movement.fees
             counts["refunds"] += movement.transactions
-        elif movement.type == chart.PROCESSOR_TRANSFER:
+        elif movement.type in _PAYOUT_TYPES:
             payouts -= movement.amount
             counts["payouts"] += movement.transactions
     amounts = {

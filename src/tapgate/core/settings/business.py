@@ -85,6 +85,17 @@ class BusinessSettings(SettingGroup):
         match=Match.WARN,
         used_by=NodeRole.GATEWAY,
     )
+    bank_account_cooldown = Setting(
+        Integer(0, 30 * 86_400),
+        86_400,
+        "Bank account cooldown (s)",
+        "Seconds after its verification before payouts can use a bank account. Protects against a"
+        " stolen admin session. See [Payouts](payouts.md).",
+        production="Leave it at a day or more.",
+        example="172800",
+        match=Match.WARN,
+        used_by=NodeRole.GATEWAY,
+    )
     rate_limit = Setting(
         Integer(1, 1_000_000),
         100,

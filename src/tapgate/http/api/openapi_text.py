@@ -105,6 +105,8 @@ TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "Overview": "Transaction volumes, platform status and ledger verification.",
     "General ledger": "GL codes, balances by account kind, trial balance and journal.",
     "Day close": "Closed days, the keys that sign them, and inclusion proofs.",
+    "Bank accounts": "Bank accounts of merchants, partners, agents and the platform.",
+    "Payouts": "Payouts to bank accounts, payout runs with bank files, and payout schedules.",
     "System": "Health, metrics and the OpenAPI document.",
 }
 
@@ -143,6 +145,8 @@ PARAMETER_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "operation": "Only requests for this operation",
     "order": "Sort order",
     "overdue": "Only open disputes that the merchant has not answered in time, or only the others",
+    "owner_id": "Only records of this processor, partner or agent",
+    "owner_type": "Only records of this owner type",
     "parent_agent_id": "Only this agent's sub-agents",
     "period": "Report period",
     "phone_number": "Only records with this phone number",
@@ -163,6 +167,7 @@ PARAMETER_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "severity": "Only alerts with this severity",
     "status": "Only records with this status",
     "step": "Onboarding step name",
+    "run_id": "Only payouts of this run",
     "SubscriberFilters.kyc_level": "Only subscribers with this KYC level",
     "subscriber_id": "Only records for this subscriber",
     "template": "Only messages from this template",

@@ -1,6 +1,7 @@
 """Applies decisions to a batch's in-memory state."""
 
 from tapgate.ledger import chart
+from tapgate.ledger.commands import PayoutChange
 from tapgate.ledger.decisions.state import (
     Account,
     Decision,
@@ -35,11 +36,11 @@ def apply_decision(state: State, decision: Decision) -> None:
         state.pins[pin.holder_id] = pin
         state.changed_pin_holders.add(pin.holder_id)
     if decision.wrong_pin_account_id is not None:
-        for rule in state.rules.pin_failure_rules:
-            key = (rule.id, decision.wrong_pin_account_id)
-            state.wrong_pin_counts[key] = state.wrong_pin_counts.get(key, 0) + 1
+        _count_wrong_pin(state, decision.wrong_pin_account_id)
     if decision.change is not None:
         _apply_change(state, decision.change)
+    if decision.payout_change is not None:
+        _apply_payout_change(state, decision.payout_change)
     if decision.transaction is not None:
         _add_transaction(state, decision.transaction)
     if decision.earned_commission is not None:
@@ -49,6 +50,20 @@ def apply_decision(state: State, decision: Decision) -> None:
     if decision.recall is not None:
         recall = decision.recall.recall
         state.recalls[recall.transaction_id] = recall
+
+
+def _count_wrong_pin(state: State, account_id: int) -> None:
+    for rule in state.rules.pin_failure_rules:
+        key = (rule.id, account_id)
+        state.wrong_pin_counts[key] = state.wrong_pin_counts.get(key, 0) + 1
+
+
+def _apply_payout_change(state: State, change: PayoutChange) -> None:
+    payout = state.payouts[change.payout_id]
+    payout.status = change.status
+    payout.bank_reference = change.bank_reference or payout.bank_reference
+    payout.return_reason = change.return_reason
+    payout.is_changed = True
 
 
 def _apply_posting(state: State, posting: Posting) -> None:

@@ -49,6 +49,11 @@ def _check_parties_exist(context: CommandContext) -> Rejection | None:
     return None
 
 
+def _check_payout_exists(context: CommandContext) -> Rejection | None:
+    is_missing = context.command.payout_change is not None and context.payout is None
+    return Rejection(Code.PAYOUT_NOT_FOUND) if is_missing else None
+
+
 def _check_refund_original(context: CommandContext) -> Rejection | None:
     original, payer = context.original, context.payer
     if original is None and (context.command.original_id or 0) < context.state.archive_end:
@@ -62,13 +67,16 @@ def _check_refund_original(context: CommandContext) -> Rejection | None:
 
 def _check_caller_error(context: CommandContext) -> Rejection | None:
     error_code = context.command.caller_error
-    return Rejection(error_code) if error_code is not None else None
+    details = context.command.caller_error_details
+    return Rejection(error_code, details) if error_code is not None else None
 
 
 def _check_parties_allowed(context: CommandContext) -> Rejection | None:
     payer, payee = context.payer, context.payee
     if payer is not None and payer is payee:
         return Rejection(Code.SELF_TRANSFER)
+    if context.command.type == chart.TRANSFER and _is_in_transit(payer, payee):
+        return Rejection(Code.FORBIDDEN, {"required": ["an account of a holder, or cash"]})
     if context.command.wallets_only and not _are_wallets(payer, payee):
         return Rejection(Code.FORBIDDEN, {"required": ["subscribers' accounts"]})
     if context.command.type == chart.AGENT_TRANSFER and payer is not None and payee is not None:
@@ -80,6 +88,11 @@ def _check_parties_allowed(context: CommandContext) -> Rejection | None:
 
 def _are_wallets(*parties: Account | None) -> bool:
     return all(party is None or party.kind == chart.WALLET for party in parties)
+
+
+def _is_in_transit(*parties: Account | None) -> bool:
+    """Return whether only payouts may change a party's balance."""
+    return any(party is not None and party.kind == chart.PAYOUTS_IN_TRANSIT for party in parties)
 
 
 def _check_card_proof(context: CommandContext) -> Rejection | None:
@@ -211,6 +224,16 @@ def _check_refundable(context: CommandContext) -> Rejection | None:
     return None
 
 
+def _check_payout(context: CommandContext) -> Rejection | None:
+    command, payout = context.command, context.payout
+    if command.payout_change is not None and payout is not None:
+        is_allowed = payout.status in command.payout_change.allowed
+        return None if is_allowed else Rejection(Code.PAYOUT_NOT_PENDING, {"status": payout.status})
+    if command.payout is not None and context.amount < command.payout.minimum:
+        return Rejection(Code.INSUFFICIENT_FUNDS)
+    return None
+
+
 def _check_transaction_limit(context: CommandContext) -> Rejection | None:
     limits = context.limits if context.counts_toward_limits else None
     if limits is None or limits.allows_amount(context.amount):
@@ -277,7 +300,8 @@ def _check_funds(context: CommandContext) -> Rejection | None:
     if context.amount == 0:
         return _build_insufficient_funds(context, payer, 0)
     required = context.total_debit - context.refunded_fee
-    if payer.available + payer.overdraft >= required:
+    overdraft = 0 if context.command.type == chart.PAYOUT else payer.overdraft
+    if payer.available + overdraft >= required:
         return None
     return _build_insufficient_funds(context, payer, required)
 
@@ -285,7 +309,8 @@ def _check_funds(context: CommandContext) -> Rejection | None:
 def _build_insufficient_funds(context: CommandContext, payer: Account, required: int) -> Rejection:
     currency = context.state.rules.currency
     code = Code.INSUFFICIENT_FLOAT if payer.kind == chart.FLOAT else Code.INSUFFICIENT_FUNDS
-    available = payer.available + payer.overdraft
+    overdraft = 0 if context.command.type == chart.PAYOUT else payer.overdraft
+    available = payer.available + overdraft
     return Rejection(
         code,
         {
@@ -297,7 +322,7 @@ def _build_insufficient_funds(context: CommandContext, payer: Account, required:
 
 
 def _check_receiver_active(context: CommandContext) -> Rejection | None:
-    if context.command.type == chart.REFUND:
+    if context.command.type in (chart.REFUND, chart.PAYOUT_RETURN):
         return None
     return check_active(context.state, context.payee, context.payee_card, "receiver")
 
@@ -328,6 +353,7 @@ def check_max_balance(state: State, payee: Account, credited: int) -> Rejection 
 
 
 CHECKS: tuple[Callable[[CommandContext], Rejection | None], ...] = (
+    _check_payout_exists,
     _check_parties_exist,
     _check_caller_error,
     _check_parties_allowed,
@@ -336,6 +362,7 @@ CHECKS: tuple[Callable[[CommandContext], Rejection | None], ...] = (
     _check_payee_pin,
     _check_sender_active,
     _check_refundable,
+    _check_payout,
     _check_transaction_limit,
     _check_card_limit,
     _check_daily_limit,

@@ -6,7 +6,8 @@ import msgspec
 
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Command
-from tapgate.ledger.decisions.state import Account, Card, State, StoredTransaction
+from tapgate.ledger.decisions import payouts
+from tapgate.ledger.decisions.state import Account, Card, State, StoredPayout, StoredTransaction
 from tapgate.ledger.pins.pin_lockout import PinMatcher, PinState
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.ledger.pins.wrong_pins import WrongPin
@@ -41,6 +42,7 @@ class CommandContext(msgspec.Struct, kw_only=True, gc=False):
     payee: Account | None
     payee_card: Card | None
     original: StoredTransaction | None
+    payout: StoredPayout | None  # that the command changes
     amount: int
     fee: int
     fee_payer: str
@@ -76,19 +78,28 @@ def build_context(
     rules = state.rules
     payer, payer_card = state.find_party(command.payer)
     payee, payee_card = state.find_party(command.payee)
+    payout = None
+    if command.payout_change is not None:
+        payout = state.payouts.get(command.payout_change.payout_id)
+        payer, payee = payouts.get_parties(state, command.type, payout)
     original = None
     if command.type == chart.REFUND and command.original_id is not None:
         original = state.transactions.get(command.original_id)
         payee = state.accounts.get(original.from_account or 0) if original else None
     amount = command.amount
-    if amount is None:
+    if payout is not None:
+        amount = payout.amount
+    elif amount is None:
         if original is not None:
             amount = original.amount - original.refunded_amount
+        elif command.payout is not None:
+            amount = payouts.get_payable_amount(rules, command.payout, payer)
         else:
             amount = payer.available if payer is not None else 0
     fee, fee_payer = rules.calculate_fee(command.type, amount)
     is_sender_charged = fee_payer == SENDER
-    if _is_platform_account(payer) or _is_platform_account(payee):
+    is_charged = command.type == chart.PAYOUT
+    if not is_charged and (_is_platform_account(payer) or _is_platform_account(payee)):
         fee = 0  # the platform does not charge itself
     level = payer.kyc_level if payer is not None else None
     return CommandContext(
@@ -106,6 +117,7 @@ def build_context(
         fee_payer=fee_payer,
         total_debit=amount + (fee if is_sender_charged else 0),
         credited_amount=amount - (0 if is_sender_charged else fee),
+        payout=payout,
         refunded_fee=_calculate_refunded_fee(original, amount) if original is not None else 0,
         limits=rules.limits[level] if level is not None else None,
         counts_toward_limits=level is not None and command.type in chart.LIMITED_TYPES,

@@ -18,7 +18,7 @@ from tapgate.ledger.commands import (
     TransactionResult,
     build_outcome,
 )
-from tapgate.ledger.decisions import earned_commission
+from tapgate.ledger.decisions import earned_commission, payouts
 from tapgate.ledger.decisions.checks import CHECKS
 from tapgate.ledger.decisions.context import CommandContext, Rejection, build_context
 from tapgate.ledger.decisions.state import (
@@ -205,6 +205,8 @@ def _accept(context: CommandContext, transaction_id: int) -> Decision:
         matches=_assign_matches(context, transaction_id),
         earned_commission=earned,
         consumed_tap=_build_consumed_tap(context),
+        new_payout=context.command.payout,
+        payout_change=context.command.payout_change,
     )
 
 
@@ -225,7 +227,8 @@ def _build_result(
         )
     payee_available = None
     if payee.is_locked:
-        payee_available = payee.available + (0 if needs_review else context.credited_amount)
+        credited = context.credited_amount + payouts.get_returned_fee(context)
+        payee_available = payee.available + (0 if needs_review else credited)
     return TransactionResult(
         transaction_id=transaction_id,
         status=chart.UNDER_REVIEW if needs_review else chart.COMPLETED,
@@ -254,6 +257,8 @@ def _build_postings(
     if context.refunded_fee:
         # Return the fee first, so that the processor's balance covers the full refund.
         postings.insert(0, Posting(platform_accounts[chart.FEES], payer.id, context.refunded_fee))
+    if returned_fee := payouts.get_returned_fee(context):
+        postings.append(Posting(platform_accounts[chart.FEES], payee.id, returned_fee))
     return tuple(postings)
 
 
@@ -273,7 +278,9 @@ def _build_transaction(
         held=held,
         card_serial=context.payer_card.serial if context.payer_card is not None else None,
         to_card_serial=context.payee_card.serial if context.payee_card is not None else None,
-        original_id=command.original_id,
+        original_id=command.original_id
+        if context.payout is None
+        else context.payout.transaction_id,
         usage_day=counted_on,
         idempotency_key=command.idempotency_key,
         reference=command.reference,

@@ -8,9 +8,11 @@ import msgspec
 from tapgate.ledger import chart
 from tapgate.ledger.card_proofs.rejected_taps import RejectedTap
 from tapgate.ledger.commands import (
+    NewPayout,
     Outcome,
     PartnerReference,
     Party,
+    PayoutChange,
     ScopedIdempotencyKey,
     TransactionResult,
 )
@@ -207,6 +209,20 @@ class RecallChange(NamedTuple):
     reversal_id: int | None = None
 
 
+class StoredPayout(msgspec.Struct, gc=False):
+    """Payout that a command of the batch changes. The batch has locked its row."""
+
+    id: int
+    account_id: int
+    amount: int
+    fee_amount: int
+    status: str
+    transaction_id: int
+    bank_reference: str | None = None
+    return_reason: str | None = None
+    is_changed: bool = False
+
+
 class Posting(NamedTuple):
     debit: int
     credit: int
@@ -281,6 +297,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     recall: RecallChange | None = None
     #: Matches that a reversal of a cash movement uses up (positive) or gives back (negative).
     cash_shares: tuple[CashShare, ...] = ()
+    new_payout: NewPayout | None = None
+    payout_change: PayoutChange | None = None
 
     @property
     def transaction_id(self) -> int:
@@ -305,6 +323,7 @@ class State(msgspec.Struct, kw_only=True):
     posted: dict[int, PostedTransaction] = {}
     #: Transaction ID -> recall, for transactions to reverse or recall and for senders of recalls.
     recalls: dict[int, StoredRecall] = {}
+    payouts: dict[int, StoredPayout] = {}
     prior_requests: dict[tuple[str, str], PriorRequest] = {}
     prior_references: dict[tuple[int, str], PriorRequest] = {}
     #: The first ID that is not archived; loaded if a transaction in the batch is not found.

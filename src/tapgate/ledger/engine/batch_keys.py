@@ -14,6 +14,7 @@ from tapgate.ledger.commands import (
     ReviewDecision,
     ScopedIdempotencyKey,
 )
+from tapgate.ledger.decisions.state import StoredPayout
 from tapgate.runtime.store.id_ranges import add_range
 
 #: A separate statement, because its plan opens all transaction partitions. Few batches need it.
@@ -40,6 +41,8 @@ class BatchKeys:
         self.request_keys: set[tuple[str, str]] = set()
         self.lookup_keys: set[tuple[str, str]] = set()  # may have former scopes; read, not locked
         self.partner_references: set[tuple[int, str]] = set()
+        self.payout_ids: set[int] = set()
+        self.payouts: dict[int, StoredPayout] = {}  # set by the load, under lock
         for command in commands:
             if isinstance(command, Command):
                 self._add_command(command)
@@ -52,9 +55,15 @@ class BatchKeys:
     @property
     def has_only_cards(self) -> bool:
         """Whether cards identify all parties, except merchants and the platform's own accounts."""
-        return not (self.owner_ids or self.account_ids or self.transaction_ids)
+        return not (self.owner_ids or self.account_ids or self.transaction_ids or self.payout_ids)
 
     def _add_command(self, command: Command) -> None:
+        if command.payout_change is not None:
+            # The payout names the parties, once it is loaded.
+            self.payout_ids.add(command.payout_change.payout_id)
+            self._may_debit_merchants = True
+            self._add_key(command.idempotency_key)
+            return
         self._add_party(command.payer)
         if command.type in chart.PAYMENT_TYPES and command.payee.by == "owner":
             self.merchant_ids.add(int(command.payee.key))

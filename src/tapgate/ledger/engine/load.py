@@ -22,6 +22,7 @@ from tapgate.ledger.decisions.state import (
     Agent,
     Card,
     State,
+    StoredPayout,
     StoredTransaction,
 )
 from tapgate.ledger.engine import compliance_windows, undo_loader
@@ -124,9 +125,23 @@ async def find_account(tx: Any, owner_id: int, kind: str) -> Account | None:
 
 
 async def _lock_accounts(tx: Any, keys: BatchKeys) -> list[Any]:
+    if keys.payout_ids:
+        await _lock_payouts(tx, keys)
     arguments = await keys.get_account_arguments(tx)
     rows: list[Any] = await tx.fetch(_LOCK_ACCOUNTS, *arguments, keys.get_lock_names())
     return rows
+
+
+async def _lock_payouts(tx: Any, keys: BatchKeys) -> None:
+    """Lock payouts before all accounts: payout runs lock them too, and no account."""
+    rows = await tx.fetch(
+        """SELECT id, account_id, amount, fee_amount, status, transaction_id, bank_reference,
+                  return_reason
+           FROM payouts WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE""",
+        list(keys.payout_ids),
+    )
+    keys.payouts = {row["id"]: StoredPayout(*row) for row in rows}
+    keys.account_ids.update(payout.account_id for payout in keys.payouts.values())
 
 
 async def _load_state(
@@ -150,6 +165,7 @@ async def _load_state(
         },
         accounts_by_owner={},
     )
+    state.payouts = keys.payouts
     if account_rows is not None:
         _set_accounts(state, account_rows)
     await _load_transactions(tx, state, keys)

@@ -17,6 +17,7 @@ from tapgate.ledger.effects.batch_events import enqueue_events
 from tapgate.ledger.effects.low_float import find_low_floats
 from tapgate.ledger.effects.pending_notifications import PendingNotification, build_notifications
 from tapgate.ledger.effects.recall_rows import store_recalls
+from tapgate.ledger.engine.payout_rows import has_payouts, write_payouts
 from tapgate.ledger.pins import pin_failures
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.ledger.pins.wrong_pins import record_wrong_pins
@@ -121,10 +122,12 @@ async def write(
     # Merchants' accounts stay locked until the commit, so only statements that need their balances
     # follow.
     commits = commits and not any(row.is_changed for row in state.transactions.values())
+    commits = commits and not has_payouts(state, decisions)
     merchant_balances = await _write_rows(
         tx, state, decisions, notifications, new_id.slot, commits=commits
     )
     await _update_transactions(tx, state, merchant_balances)
+    await write_payouts(tx, state, decisions)
 
 
 async def _write_rows(

@@ -11,6 +11,8 @@ not verified before, or 0 if everything is verified.
 
 from typing import Final
 
+IN_TRANSIT: Final = "payouts in transit match requested and submitted payouts"
+PAYOUTS: Final = "every payout matches its transaction"
 BALANCES: Final = "every balance is the sum of its entries"
 USAGE: Final = "daily and monthly usage matches the amounts sent"
 CARD_SPENDING: Final = "daily spending of limited cards matches their payments"
@@ -149,6 +151,29 @@ STATE_INVARIANTS: Final[dict[str, str]] = {
         SELECT 'acc_', a.id, format('balance %s, entries %s', a.balance, coalesce(s.total, 0))
         FROM accounts a LEFT JOIN sums s ON s.account_id = a.id
         WHERE a.checked AND a.balance <> coalesce(s.total, 0)""",
+    IN_TRANSIT: """
+        WITH transit AS (
+            SELECT id FROM accounts WHERE owner_id IS NULL AND kind = 'payouts_in_transit'
+        ), sides AS (
+            SELECT CASE WHEN credit_account = transit.id THEN amount ELSE -amount END AS amount
+            FROM entries, transit
+            WHERE transaction_id >= $1 AND transit.id IN (debit_account, credit_account)
+            UNION ALL
+            SELECT amount::numeric FROM unnest($2::bigint[], $3::text[])
+                AS earlier (account_id, amount) JOIN transit ON transit.id = account_id
+        ), balance AS (
+            SELECT coalesce(sum(amount), 0) AS amount FROM sides
+        ), open AS (
+            SELECT coalesce(sum(amount), 0) AS amount FROM payouts
+            WHERE status IN ('requested', 'submitted'))
+        SELECT NULL, NULL, format('balance %s, payouts %s', balance.amount, open.amount)
+        FROM balance, open WHERE balance.amount <> open.amount""",
+    PAYOUTS: """
+        SELECT 'po_', p.id, format('amount %s and fee %s, transaction %s and %s', p.amount,
+                                   p.fee_amount, t.amount, t.fee_amount)
+        FROM payouts p JOIN transactions t ON t.id = p.transaction_id AND t.id >= $1
+        WHERE (t.type, t.status, t.amount, t.fee_amount, t.from_account)
+           <> ('payout', 'completed', p.amount, p.fee_amount, p.account_id)""",
     "no account is below its minimum balance": """
         SELECT 'acc_', id, format('balance %s, held %s, overdraft %s', balance, held, overdraft)
         FROM accounts WHERE checked AND balance - held + overdraft < 0""",

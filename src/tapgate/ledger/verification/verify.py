@@ -27,7 +27,9 @@ from tapgate.ledger.archive.archived import Archive, load_archive
 from tapgate.ledger.verification.invariants import (
     BALANCES,
     CARD_SPENDING,
+    IN_TRANSIT,
     INVARIANTS,
+    PAYOUTS,
     RANGE_INVARIANTS,
     STATE_INVARIANTS,
     TOTALS,
@@ -170,6 +172,7 @@ async def verify(
         invariant: _get_arguments(invariant, since, progress, archive.end_id)
         for invariant in STATE_INVARIANTS
     }
+    arguments[PAYOUTS] = (max(since, archive.end_id),)
     invariants = {**RANGE_INVARIANTS, **STATE_INVARIANTS}
     await _share_work(
         readers,
@@ -218,7 +221,7 @@ async def _verify_kept(connection: Any, progress: Progress, archive: Archive) ->
 def _get_arguments(
     invariant: str, since: int, progress: Progress, archive_end: int
 ) -> tuple[Any, ...]:
-    if invariant == BALANCES:
+    if invariant in (BALANCES, IN_TRANSIT):
         sums = progress.sums
         return progress.end_id, list(sums), list(map(str, sums.values()))
     moment, archived_until = get_time(since), get_time(archive_end)

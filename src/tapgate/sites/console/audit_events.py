@@ -17,6 +17,7 @@ _ACTIONS: Final[Mapping[str, str]] = {
     "api_key": "created deleted rotated updated",
     "approval": "approved cancelled created executed expired rejected result_disclosed",
     "approval_rules": "resumed suspended updated",
+    "bank_account": "blocked created verified",
     "branding": "updated",
     "card": "blocked linked personalization_started personalized replaced replacement_requested"
     " unblocked updated uploaded"
@@ -32,6 +33,9 @@ _ACTIONS: Final[Mapping[str, str]] = {
     "ledger_day": "closed",
     "ledger_key": "created retired",
     "partner": "activated created suspended updated webhook_secret_rotated",
+    "payout": "cancelled paid requested returned",
+    "payout_run": "created downloaded",
+    "payout_schedule": "updated",
     "processor": "activated created suspended",
     "recall": "decided expired kept opened returned",
     "signing_key": "created deleted",

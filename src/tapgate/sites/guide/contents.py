@@ -58,6 +58,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "upgrading",
         "years",
         "verify-receipt",
+        "payouts",
         "alerts",
         "logs",
         "audit",

@@ -36,6 +36,8 @@ HLEDGER = shutil.which("hledger")
 #: Kind -> balance after `make_transactions`, on the account's normal side.
 BALANCES = {
     "cash": "6000.00",
+    "payouts_in_transit": "0.00",
+    "suspense": "0.00",
     "wallet": "1440.00",
     "float": "4500.00",
     "commission": "5.00",

@@ -8,6 +8,7 @@ from tapgate_client.operations.admin import AdminOperations
 from tapgate_client.operations.agents import AgentsOperations
 from tapgate_client.operations.approvals import ApprovalsOperations
 from tapgate_client.operations.audit import AuditOperations
+from tapgate_client.operations.bank_accounts import BankAccountsOperations
 from tapgate_client.operations.branding import BrandingOperations
 from tapgate_client.operations.cards import CardsOperations
 from tapgate_client.operations.commission_rules import CommissionRulesOperations
@@ -20,6 +21,7 @@ from tapgate_client.operations.in_app_payments import InAppPaymentsOperations
 from tapgate_client.operations.messages import MessagesOperations
 from tapgate_client.operations.overview import OverviewOperations
 from tapgate_client.operations.partners import PartnersOperations
+from tapgate_client.operations.payouts import PayoutsOperations
 from tapgate_client.operations.pos import PosOperations
 from tapgate_client.operations.processors import ProcessorsOperations
 from tapgate_client.operations.recalls import RecallsOperations
@@ -96,3 +98,7 @@ class AllOperations(OperationGroup[M]):
         self.general_ledger: GeneralLedgerOperations[M] = GeneralLedgerOperations(transport)
         #: Closed days, the keys that sign them, and inclusion proofs.
         self.day_close: DayCloseOperations[M] = DayCloseOperations(transport)
+        #: Bank accounts of merchants, partners, agents and the platform.
+        self.bank_accounts: BankAccountsOperations[M] = BankAccountsOperations(transport)
+        #: Payouts to bank accounts, payout runs with bank files, and payout schedules.
+        self.payouts: PayoutsOperations[M] = PayoutsOperations(transport)

@@ -88,8 +88,8 @@ class WalletOperations(OperationGroup[M]):
             client.wallet.transfer_funds(
                 request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
                 currency="SLE",
-                from_account_id="acc_0800000000000",
-                to_account_id="acc_0800000000001",
+                from_account_id="bnk_0800000000000",
+                to_account_id="bnk_0800000000001",
                 amount="500.00",
                 pin="4071",
                 description="Float for the weekend",

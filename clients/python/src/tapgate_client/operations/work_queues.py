@@ -17,7 +17,8 @@ class WorkQueuesOperations(OperationGroup[M]):
         approve. `alerts` are open alerts without a held payment, and `held_payments` those with
         one. `failing_webhooks` are endpoints that are disabled or whose last attempt failed.
         `disputes` are undecided. `low_float` are active agents whose float is below
-        `TAPGATE_FLOAT_LOW`. Restricted subscribers are not counted in `kyc_reviews`.
+        `TAPGATE_FLOAT_LOW`. `payouts` wait for a run. Restricted subscribers are not counted in
+        `kyc_reviews`.
 
         Access: an admin with any role.
 

@@ -49,6 +49,8 @@ class Operation(StrEnum):
     WEBHOOK_ENDPOINTS = "webhook_endpoints"
     BRANDING = "branding"
     REVERSALS = "reversals"
+    PAYOUTS = "payouts"
+    BANK_ACCOUNTS = "bank_accounts"
     APPROVAL_RULES = "approval_rules"
 
 
@@ -65,6 +67,7 @@ AMOUNT_OPERATIONS: Final = (
     Operation.REFUNDS,
     Operation.OVERDRAFT_LIMITS,
     Operation.REVERSALS,
+    Operation.PAYOUTS,
 )
 
 

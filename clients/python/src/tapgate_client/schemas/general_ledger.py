@@ -31,6 +31,8 @@ class AccountKind(StrEnum):
     FEES = "fees"
     COMMISSION_EXPENSE = "commission_expense"
     CASH = "cash"
+    PAYOUTS_IN_TRANSIT = "payouts_in_transit"
+    SUSPENSE = "suspense"
 
 
 class JournalFormat(StrEnum):

@@ -57,6 +57,9 @@ class TransactionType(StrEnum):
     PROCESSOR_TRANSFER = "processor_transfer"
     REFUND = "refund"
     REVERSAL = "reversal"
+    PAYOUT = "payout"
+    PAYOUT_RETURN = "payout_return"
+    BANK_POSTING = "bank_posting"
 
 
 class MoneyFlow(StrEnum):
@@ -85,6 +88,9 @@ FLOW_TYPES: Final[Mapping[MoneyFlow, tuple[TransactionType, ...]]] = {
         TransactionType.COMMISSION_PAYOUT,
         TransactionType.PARTNER_DEPOSIT,
         TransactionType.PROCESSOR_TRANSFER,
+        TransactionType.PAYOUT,
+        TransactionType.PAYOUT_RETURN,
+        TransactionType.BANK_POSTING,
     ),
 }
 

@@ -24,6 +24,7 @@ class WorkQueueName(StrEnum):
     DISPUTES = "disputes"
     LOW_FLOAT = "low_float"
     RECALLS = "recalls"
+    PAYOUTS = "payouts"
 
 
 class WorkQueuesQuery(msgspec.Struct, kw_only=True):

@@ -45,6 +45,9 @@ DESCRIPTIONS: Final[Mapping[str, str]] = {
     chart.PROCESSOR_TRANSFER: "Merchant payout",
     chart.REFUND: "Refund",
     chart.REVERSAL: "Reversal",
+    chart.PAYOUT: "Payout",
+    chart.PAYOUT_RETURN: "Payout return",
+    chart.BANK_POSTING: "Bank posting",
 }
 
 

@@ -24,6 +24,8 @@ ROOTS: Final[Mapping[str, str]] = {
     chart.FEES: "Income",
     chart.COMMISSION_EXPENSE: "Expenses",
     chart.CASH: "Assets",
+    chart.PAYOUTS_IN_TRANSIT: "Liabilities",
+    chart.SUSPENSE: "Liabilities",
 }
 
 

@@ -29,6 +29,8 @@ FEE_EXEMPT_REASONS: Final[dict[str, str]] = {
     chart.COMMISSION_PAYOUT: "must not have a fee: payouts empty the account",
     chart.AGENT_FUND: "must not have a fee: the platform makes the deposit",
     chart.PARTNER_DEPOSIT: "must not have a fee: the platform makes the deposit",
+    chart.PAYOUT_RETURN: "must not have a fee: returns give the full amount back",
+    chart.BANK_POSTING: "must not have a fee: no holder takes part",
 }
 
 
@@ -143,6 +145,8 @@ def _validate_tiers(kind: str, indexed_tiers: list[tuple[int, FeeTier]]) -> dict
     if kind in chart.PAYMENT_TYPES and first.payer != FeePayer.RECEIVER:
         # A refund returns the fee to the processor, so the processor must have paid it.
         problems[f"data[{first_index}].payer"] = "must be receiver for payments to a processor"
+    if kind == chart.PAYOUT and first.payer != FeePayer.SENDER:
+        problems[f"data[{first_index}].payer"] = "must be sender: the owner pays for a payout"
     previous_bound: int | None = 0
     for index, tier in indexed_tiers:
         if tier.payer != first.payer:

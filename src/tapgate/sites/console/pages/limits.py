@@ -45,6 +45,7 @@ CHARGED_TYPES: Final = (
     chart.AGENT_TRANSFER,
     chart.PARTNER_FUND,
     chart.PROCESSOR_TRANSFER,
+    chart.PAYOUT,
 )
 
 

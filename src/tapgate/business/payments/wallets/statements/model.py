@@ -35,6 +35,8 @@ _DESCRIPTIONS: Final[dict[str, tuple[str, str]]] = {
     chart.PROCESSOR_TRANSFER: ("Transfer to {}", "Transfer from {}"),
     chart.REFUND: ("Refund to {}", "Refund from {}"),
     chart.REVERSAL: ("Reversal, returned to {}", "Reversal, returned by {}"),
+    chart.PAYOUT: ("Payout to the bank account", "Payout"),
+    chart.PAYOUT_RETURN: ("Payout return", "Returned payout"),
 }
 _DEFAULT_DESCRIPTIONS: Final = ("Payment to {}", "Payment from {}")
 _FEE_DESCRIPTIONS: Final[dict[str, str]] = {chart.TRANSFER_P2P: "Transfer fee"}

@@ -1,0 +1,1 @@
+"""Bank accounts: registration, verification by a second admin, blocking."""

@@ -1,0 +1,263 @@
+"""Payout, payout run and payout schedule endpoints."""
+
+from tapgate.business.finance.payouts import operations, queries
+from tapgate.business.finance.payouts.bank_files import load_file
+from tapgate.business.finance.payouts.model import to_record, to_run_record, to_schedule
+from tapgate.business.finance.payouts.requests import (
+    build_change_command,
+    build_payout_command,
+    decode_owner,
+)
+from tapgate.business.payments.transactions.money_requests import (
+    MoneyResult,
+    format_amount,
+    submit_request,
+    to_minor_units,
+)
+from tapgate.core.pagination import paginate
+from tapgate.core.records import NOT_FOUND_CODES, PayoutId, PayoutRunId, ProcessorId
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Guard, Proposal, Unguarded
+from tapgate.http.api.idempotency import build_idempotency_key
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
+from tapgate.http.endpoint import Endpoints, Reply
+from tapgate.runtime.store.transaction import Transaction
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.pagination import Page, PageQuery
+from tapgate_client.schemas.payouts import (
+    BankPayoutReceipt,
+    NewPayoutRequest,
+    NewPayoutRun,
+    PayoutCancellation,
+    PayoutConfirmation,
+    PayoutFileQuery,
+    PayoutFilters,
+    PayoutRecord,
+    PayoutReturn,
+    PayoutRunRecord,
+    PayoutSchedule,
+    PayoutStatus,
+)
+from tapgate_client.schemas.transactions import MoneyRequest
+
+endpoints = Endpoints("Payouts", access=Access(roles="AF"), objects=ObjectAccess.ANY)
+_PREFIX = "/api/v1/payouts"
+_RUN_PREFIX = "/api/v1/payout-runs"
+
+
+async def _describe_payout(request: GuardedRequest, body: NewPayoutRequest) -> Proposal:
+    owner_type, owner_id = decode_owner(body.owner_id)
+    row = await request.services.database.fetchrow(
+        """SELECT holder_name, greatest(balance - held, 0) FROM accounts
+           WHERE owner_id = $1 AND kind <> 'commission'""",
+        owner_id,
+    )
+    if row is None:
+        raise ApiError(NOT_FOUND_CODES[body.owner_id[:4]])
+    amount = row[1] if body.amount is None else to_minor_units(request, body.amount)
+    sum_text = "everything available" if body.amount is None else format_amount(request, amount)
+    return Proposal(
+        operations=(Operation.PAYOUTS,),
+        summary=f"Pay out {sum_text} to {owner_type} {row[0]}",
+        resource_id=body.owner_id,
+        amount=amount,
+    )
+
+
+@endpoints.post(
+    _PREFIX,
+    moves_money=True,
+    guard=Guard(_describe_payout, Operation.PAYOUTS),
+    errors=(
+        Code.PROCESSOR_NOT_FOUND,
+        Code.PARTNER_NOT_FOUND,
+        Code.AGENT_NOT_FOUND,
+        Code.BANK_ACCOUNT_NOT_FOUND,
+        Code.BANK_ACCOUNT_NOT_VERIFIED,
+        Code.PROCESSOR_SUSPENDED,
+        Code.PARTNER_SUSPENDED,
+        Code.AGENT_NOT_ACTIVE,
+        Code.INSUFFICIENT_FUNDS,
+        Code.INSUFFICIENT_FLOAT,
+    ),
+    step_up=True,
+)
+async def request_payout(
+    request: GuardedRequest, body: NewPayoutRequest
+) -> Reply[BankPayoutReceipt]:
+    """Request a payout to a bank account.
+
+    The amount and the fee move from the owner's account to `payouts_in_transit`, and the next
+    payout run sends the payout to the bank. Without `amount`, everything available above the
+    reserve of the payout schedule is paid out, fee included. Without `bank_account_id`, the owner's
+    only verified account is used. Payouts never use an overdraft. A bank account that was verified
+    less than `TAPGATE_BANK_ACCOUNT_COOLDOWN` seconds ago gets 403 `FORBIDDEN`, with
+    `details.until`.
+    """
+    result = await submit_request(request, await build_payout_command(request, body))
+    payout = await queries.get_by_transaction(request.services.database, result.id)
+    record = to_record(payout)
+    return result.build_reply(
+        BankPayoutReceipt,
+        "Payout requested",
+        payout_id=record.id,
+        reference=record.reference,
+        fee_amount=result.fee,
+        new_balance=result.payer_balance,
+    )
+
+
+@endpoints.get(_PREFIX)
+async def list_payouts(request: RequestContext, query: PayoutFilters) -> Page[PayoutRecord]:
+    """List payouts, newest first."""
+    services = request.services
+    rows = await queries.list_page(services.database, query, services.settings.timezone)
+    return paginate(rows, query, to_record)
+
+
+@endpoints.get(f"{_PREFIX}/{{id}}")
+async def get_payout(request: RequestContext, id: PayoutId) -> PayoutRecord:
+    """Get a payout."""
+    return to_record(await queries.get(request.services.database, id))
+
+
+async def _change(
+    request: RequestContext, payout_id: int, status: PayoutStatus, body: MoneyRequest
+) -> PayoutRecord:
+    services = request.services
+    outcome = await services.ledger.submit(build_change_command(request, payout_id, status, body))
+    MoneyResult(outcome, services.settings.currency)
+    return to_record(await queries.get(services.database, payout_id))
+
+
+@endpoints.post(
+    f"{_PREFIX}/{{id}}/cancel",
+    unguarded=Unguarded.OWN_MONEY,
+    errors=(Code.PAYOUT_NOT_PENDING,),
+)
+async def cancel_payout(
+    request: RequestContext, id: PayoutId, body: PayoutCancellation
+) -> PayoutRecord:
+    """Cancel a requested payout.
+
+    The amount and the fee go back to the owner.
+    """
+    return await _change(request, id, PayoutStatus.CANCELLED, body)
+
+
+@endpoints.post(
+    f"{_PREFIX}/{{id}}/paid",
+    unguarded=Unguarded.OWN_MONEY,
+    errors=(Code.PAYOUT_NOT_PENDING,),
+)
+async def mark_payout_paid(
+    request: RequestContext, id: PayoutId, body: PayoutConfirmation
+) -> PayoutRecord:
+    """Confirm that the bank has paid a submitted payout.
+
+    The amount moves from `payouts_in_transit` to cash.
+    """
+    return await _change(request, id, PayoutStatus.PAID, body)
+
+
+@endpoints.post(
+    f"{_PREFIX}/{{id}}/returned",
+    unguarded=Unguarded.OWN_MONEY,
+    errors=(Code.PAYOUT_NOT_PENDING,),
+)
+async def mark_payout_returned(
+    request: RequestContext, id: PayoutId, body: PayoutReturn
+) -> PayoutRecord:
+    """Return a submitted or paid payout that the bank sent back.
+
+    The amount and the fee go back to the owner.
+    """
+    return await _change(request, id, PayoutStatus.RETURNED, body)
+
+
+@endpoints.post(
+    _RUN_PREFIX,
+    unguarded=Unguarded.OWN_MONEY,
+    errors=(Code.PAYOUT_NOT_PENDING, Code.BANK_ACCOUNT_NOT_VERIFIED, Code.DUPLICATE_REQUEST),
+    step_up=True,
+)
+async def create_payout_run(
+    request: RequestContext, tx: Transaction, body: NewPayoutRun
+) -> Reply[PayoutRunRecord]:
+    """Submit requested payouts to the bank.
+
+    All requested payouts, or those of one owner type, become `submitted`. Download the bank file of
+    the run and upload it to your bank. Payouts to bank accounts that were blocked since are left
+    out.
+    """
+    run, is_replay = await operations.create_run(
+        tx,
+        request.actor,
+        owner_type=body.owner_type,
+        admin_id=request.admin_and_session_ids[0],
+        currency=request.services.settings.currency,
+        key=build_idempotency_key(request, body),
+    )
+    headers = {"Idempotent-Replayed": "true"} if is_replay else {}
+    return Reply(to_run_record(run), headers=headers)
+
+
+@endpoints.get(_RUN_PREFIX)
+async def list_payout_runs(request: RequestContext, query: PageQuery) -> Page[PayoutRunRecord]:
+    """List payout runs, newest first."""
+    return paginate(await queries.list_runs(request.services.database, query), query, to_run_record)
+
+
+@endpoints.get(f"{_RUN_PREFIX}/{{id}}")
+async def get_payout_run(request: RequestContext, id: PayoutRunId) -> PayoutRunRecord:
+    """Get a payout run."""
+    return to_run_record(await queries.get_run(request.services.database, id))
+
+
+@endpoints.get(f"{_RUN_PREFIX}/{{id}}/file", media=("application/xml", "text/csv"))
+async def download_payout_file(
+    request: RequestContext, tx: Transaction, id: PayoutRunId, query: PayoutFileQuery
+) -> Reply[bytes]:
+    """Download the bank file of a payout run.
+
+    `pain.001` is a credit transfer file of ISO 20022, pain.001.001.09. The end-to-end ID of each
+    payment is the `reference` of its payout. The file of a run never changes. Every download is in
+    the audit log.
+    """
+    file = await load_file(tx, id, query.format)
+    await operations.record_download(tx, request.actor, id, query.format)
+    return Reply(
+        file.content,
+        headers={"Content-Disposition": f'attachment; filename="{file.name}"'},
+        content_type=file.content_type,
+    )
+
+
+@endpoints.get("/api/v1/processors/{id}/payout-schedule")
+async def get_payout_schedule(request: RequestContext, id: ProcessorId) -> PayoutSchedule:
+    """Get a processor's payout schedule."""
+    services = request.services
+    await queries.require_processor(services.database, id)
+    schedule = await queries.find_schedule(services.database, id)
+    return to_schedule(schedule, services.settings.currency)
+
+
+@endpoints.put("/api/v1/processors/{id}/payout-schedule", unguarded=Unguarded.OWN_MONEY)
+async def set_payout_schedule(
+    request: RequestContext, tx: Transaction, id: ProcessorId, body: PayoutSchedule
+) -> PayoutSchedule:
+    """Set a processor's payout schedule.
+
+    A due payout is requested once after a day is closed: every day, or for `weekly` after Sunday.
+    It pays everything available above the reserve, if it is at least `minimum`. The reserve is a
+    percentage of the available balance at that moment. If an approval rule guards `payouts`, the
+    payout waits for approval.
+    """
+    await queries.require_processor(tx, id)
+    currency = request.services.settings.currency
+    schedule = await operations.set_schedule(
+        tx, request.actor, id, body, admin_id=request.admin_and_session_ids[0], currency=currency
+    )
+    return to_schedule(schedule, currency)
