@@ -155,5 +155,6 @@ SINGLE_STEPS: Final[Mapping[str, str]] = {
     f"POST {_V1}/payment/verify-card": "The card and its proof are in one request.",
     "POST /payment/verify-card": "The card and its proof are in one request.",
     f"POST {_V1}/ledger/verify": "It verifies the ledger.",
+    f"POST {_V1}/bank-accounts/{{id}}/verify": "Another admin verifies, and repeats no code.",
     f"POST {_ADMIN}/users/{{id}}/confirm": "It confirms an account, and repeats no code.",
 }

@@ -208,9 +208,9 @@ async def test_proof_for_a_restricted_subscriber_is_as_readable_as_the_masked_en
     assert found.json()["masked"] is True
     (entry,) = found.json()["entries"]
     proof = await get_proof(dated, transaction_id)
-    assert [(item["account_id"], item["amount"]) for item in proof["leaf"]["entries"]] == [
-        (entry[side]["account_id"], entry["amount"]) for side in ("debit", "credit")
-    ]
+    leaves = [(item["account_id"], item["amount"]) for item in proof["leaf"]["entries"]]
+    sides = [(entry[side]["account_id"], entry["amount"]) for side in ("debit", "credit")]
+    assert leaves == sides
     by_service = await dated.get(f"{url}/proof", auth=dated.get_service_auth())
     assert by_service.json() == proof
 

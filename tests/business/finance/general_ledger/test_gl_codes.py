@@ -90,9 +90,8 @@ async def test_concurrent_changes_cannot_share_a_code(harness: Harness) -> None:
     responses = await asyncio.gather(
         *(put_codes(harness, {"kind": kind, "gl_code": "9999"}) for kind in DEFAULT_CODES)
     )
-    assert sorted(response.status_code for response in responses) == [200] + [422] * (
-        len(DEFAULT_CODES) - 1
-    )
+    codes = sorted(response.status_code for response in responses)
+    assert codes == [200] + [422] * (len(DEFAULT_CODES) - 1)
 
 
 INVALID_CODES: list[tuple[list[Any], int, str]] = [

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from tapgate.http.endpoint import Reply
-from tapgate.sites.console.components.figures import PERIODS, build_chart, build_figures
+from tapgate.sites.console.components.overview_chart import PERIODS, build_chart, build_figures
 from tapgate.sites.console.components.work_items import load_work
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.pages.onboarding import STEP_TEXTS, load_onboarding

@@ -5,7 +5,7 @@ from typing import Any, Final
 from tapgate.http.api import csv_files
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
-from tapgate.sites.console.components.figures import (
+from tapgate.sites.console.components.overview_chart import (
     PERIODS,
     build_chart,
     build_flow_figures,
