@@ -125,7 +125,8 @@ def test_nothing_shown_to_others_has_a_link(first: str, last: str) -> None:
     for shown in (
         public_names.build_public_name(first, last),
         public_names.mask_person_name(first),
-        public_names.mask_agent_name(first),
+        public_names.get_public_agent_name(first, None),
+        public_names.get_public_agent_name(first, last),
         public_names.get_counterparty_name(None, first, is_person=True),
     ):
         assert LINK_PATTERN.search(shown) is None, shown

@@ -28,7 +28,7 @@ PROFILE = {
     "date_of_birth": "1987-11-23",
 }
 #: Resource types of events that are not about subscribers.
-EXCLUDED_SUBJECTS = {"agent", "approval", "processor", "webhook_endpoint"}
+EXCLUDED_SUBJECTS = {"agent", "approval", "day", "payout", "processor", "webhook_endpoint"}
 
 
 @pytest.fixture
