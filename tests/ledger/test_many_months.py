@@ -48,7 +48,7 @@ async def _read_newest(database: Database, account_id: int, now: datetime) -> No
     """Read a page of transactions and the day's statement."""
     scope, admin = TransactionQuery(), Principal(kind="admin", id="adm_1", name="Ada", admin_id=1)
     scope.include_accounts([account_id])
-    page = await list_page(
+    page, _ = await list_page(
         database, scope, TransactionFilters(limit=3), admin, now=now, zone=ZoneInfo("UTC")
     )
     assert len(page) == 4

@@ -30,9 +30,15 @@ from tapgate.ledger.card_proofs.proof_verifier import ProofResult
 from tapgate.ledger.commands import (
     AuditFacts,
     Command,
+    DisputeRefund,
     LedgerCommand,
+    NewPayout,
     Outcome,
     PartnerReference,
+    PayoutChange,
+    RecallDecision,
+    RecallRequest,
+    Reversal,
     ReviewDecision,
     ScopedIdempotencyKey,
     TransactionResult,
@@ -71,11 +77,29 @@ COMPLETE_COMMANDS: list[LedgerCommand] = [
         reference=PartnerReference(7, "wire-1"),
         context={"memo": "rent: ñ", "metadata": {"items": [1, 2.5, None, True]}},
         caller_error=Code.TERMINAL_NOT_FOUND,
+        caller_error_details={"until": "2026-01-31"},
+        payout=NewPayout(
+            id=1,
+            owner_type="processor",
+            owner_id=2,
+            bank_account_id=3,
+            reference="PO1",
+            reserve_percent=4,
+            minimum=5,
+        ),
+        payout_change=PayoutChange(
+            payout_id=1,
+            status="paid",
+            allowed=("submitted",),
+            bank_reference="B1",
+            return_reason="closed",
+        ),
         checks_restriction=True,
         audit=AuditFacts(
             actor={"type": "admin", "id": "adm_1"}, ip="::1", request_id="trace", reason="broken"
         ),
         approval_id=8,
+        dispute=DisputeRefund(id=9, response="sorry", decision_reason="late"),
         traceparent="00-1-2-01",
     ),
     ReviewDecision(
@@ -88,7 +112,35 @@ COMPLETE_COMMANDS: list[LedgerCommand] = [
         audit=AUDIT,
         approval_id=3,
     ),
+    Reversal(
+        original_id=1,
+        amount=2,
+        channel="admin",
+        idempotency_key=ScopedIdempotencyKey("adm_1", "undo-1", b"\xff", ("key_2",)),
+        context={"memo": "wrong person"},
+        audit=AUDIT,
+        approval_id=3,
+    ),
+    RecallRequest(
+        transaction_id=1,
+        max_age_seconds=2,
+        hold_seconds=3,
+        idempotency_key=ScopedIdempotencyKey("messenger", "recall-1", b"\xff", ("key_2",)),
+        reason="wrong person",
+        audit=AUDIT,
+    ),
+    RecallDecision(
+        recall_id=1,
+        transaction_id=2,
+        status="returned",
+        is_return=True,
+        channel="chat",
+        reason="agreed",
+        decided_by="adm_1",
+        audit=AUDIT,
+    ),
 ]
+JSON_FIELDS = {"Command.context", "Command.caller_error_details", "Reversal.context"}
 _DATA_TYPES = {
     inspect.BoolType,
     inspect.BytesType,
@@ -377,7 +429,7 @@ def test_commands_are_data() -> None:
             require_data(info.item_type, path)
         elif isinstance(info, inspect.DictType):
             require_data(info.key_type, path)
-            if path != "Command.context":  # request JSON
+            if path not in JSON_FIELDS:
                 require_data(info.value_type, path)
         else:
             assert type(info) in _DATA_TYPES, path
@@ -409,7 +461,7 @@ async def test_every_command_reaches_the_writer_unchanged(
         return future
 
     monkeypatch.setattr(writer.ledger, "enqueue", enqueue)
-    assert [await other.submit(command) for command in COMPLETE_COMMANDS] == [outcome] * 2
+    assert [await other.submit(command) for command in COMPLETE_COMMANDS] == [outcome] * 5
     assert received == COMPLETE_COMMANDS
 
 
