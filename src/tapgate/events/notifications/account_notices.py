@@ -13,21 +13,18 @@ from tapgate.core.phone_numbers import mask_phone_number
 from tapgate.events.notifications.notification_messages import enqueue_message
 from tapgate.runtime.store.transaction import Transaction
 
-#: Button below a notice with which the recipient objects to a phone number change.
-VETO_BUTTON: Final = "veto"
-
 _MASK: Final = "••••"
 
 Language = Literal["en", "fr"]
 
-#: What to do about a phone number change, by whether the recipient can object to it in the chat.
+#: What to do about a phone number change, by whether the recipient can object to it.
 _PHONE_ACTIONS: Final[Mapping[str, Mapping[bool, str]]] = {
     "en": {
-        True: "write NOT ME in the chat within 24 hours, or call support.",
+        True: "send talk to a person in the chat within 24 hours, or call support.",
         False: "call support.",
     },
     "fr": {
-        True: "écrivez PAS MOI dans le chat sous 24 heures, ou appelez l'assistance.",
+        True: "envoyez parler à quelqu'un dans le chat sous 24 heures, ou appelez l'assistance.",
         False: "appelez l'assistance.",
     },
 }
@@ -81,7 +78,6 @@ async def send_phone_changed(
             Notice.PHONE_CHANGED,
             *numbers,
             _PHONE_ACTIONS[recipient.language][has_veto],
-            button=VETO_BUTTON if has_veto else None,
         )
 
 

@@ -19,6 +19,7 @@ from tapgate.core.records import NOT_FOUND_CODES, PayoutId, PayoutRunId, Process
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
+from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
@@ -70,6 +71,7 @@ async def _describe_payout(request: GuardedRequest, body: NewPayoutRequest) -> P
     _PREFIX,
     moves_money=True,
     guard=Guard(_describe_payout, Operation.PAYOUTS),
+    unnoticed=Unnoticed.RECEIPT,
     errors=(
         Code.PROCESSOR_NOT_FOUND,
         Code.PARTNER_NOT_FOUND,
