@@ -25,7 +25,7 @@ async def test_verify_confirms_a_consistent_ledger_and_records_the_result(
     await harness.create_subscriber(balance="100.00")
     status, output, _ = await run_tapgate(services, "verify")
     assert status == 0
-    assert output.startswith("1 transactions, 1 entries, 4 accounts\n")
+    assert output.startswith("1 transactions, 1 entries, 6 accounts\n")
     assert "FAILED" not in output
     recorded = await services.database.fetchrow("SELECT transactions, broken FROM proofs")
     assert recorded is not None

@@ -34,6 +34,14 @@ ALLOWED_IN_RESPONSES: Final = {
         ("POST /api/v1/cards/{serial}/personalize", f"k{number}"): "written to the chip"
         for number in range(5)
     },
+    **{
+        (
+            f"GET /api/v1/admin/request-logs{path}",
+            "idempotency_key",
+        ): "names a request"
+        for path in ("", "/{id}")
+    },
+    ("GET /.well-known/tapgate-keys", "public_key"): "public",
     ("POST /api/v1/wallet/account-statement", "statement_url"): "link to one file, valid for a day",
 }
 

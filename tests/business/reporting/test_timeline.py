@@ -30,8 +30,8 @@ async def test_timeline_merges_all_sources(harness: Harness) -> None:
         ("action", "subscriber.blocked"),
     } <= set(events)
     assert events.count(("pin", "wrong_pin")) == 1
-    assert events[0] == ("action", "subscriber.blocked")
-    blocked = page["data"][0]
+    assert events[:2] == [("message", "wallet_changed"), ("action", "subscriber.blocked")]
+    blocked = page["data"][1]
     assert (blocked["reason"], blocked["actor_type"]) == ("Lost phone", "admin")
     declined, paid = [item for item in page["data"] if item["event"] == "pos_payment"]
     assert (paid["status"], paid["amount"], paid["direction"]) == ("completed", "30.00", "debit")

@@ -9,6 +9,7 @@ from builders.payments import PosDriver
 from harness import Harness
 from tapgate.business.reporting.operations import LOCK_KEY
 from tapgate.ledger.verification.checkpoints import UNCHANGED
+from tapgate.ledger.verification.closed_days import CLOSED_DAYS
 from tapgate.ledger.verification.invariants import INVARIANTS
 
 URL = "/api/v1/ledger/verify"
@@ -30,7 +31,7 @@ async def test_valid_books_are_verified_and_the_result_is_stored(harness: Harnes
     proof = response.json()
     assert (response.status_code, proof["holds"]) == (200, True)
     assert (proof["transactions"], proof["entries"]) == (2, 3)
-    assert [claim["claim"] for claim in proof["claims"]] == [*INVARIANTS, UNCHANGED]
+    assert [claim["claim"] for claim in proof["claims"]] == [*INVARIANTS, UNCHANGED, CLOSED_DAYS]
     assert not [claim for claim in proof["claims"] if claim["broken"] or claim["examples"]]
     last_proof = await get_last_proof(harness)
     expected = {

@@ -47,6 +47,7 @@ async def test_registration_returns_the_subscriber_record(harness: Harness) -> N
         "first_name": "Aminata",
         "last_name": "Kamara",
         **PROFILE,
+        "messages": "all",
         "kyc_level": 1,
         "kyc_status": "NONE",
         "kyc_pending_since": None,

@@ -138,6 +138,7 @@ async def test_chain_links_a_payment_and_its_refunds(harness: Harness, admin: Be
     assert await get_transaction(harness, admin, payment, "chain") == {
         "original": None,
         "refunds": [],
+        "reversals": [],
         "replays": no_replays,
         "terminal_name": None,
     }

@@ -98,6 +98,7 @@ async def test_payment_record_has_all_fields(harness: Harness) -> None:
         "approval_code": calculate_approval_code(ids.decode(ids.TRANSACTION, paid) or 0),
         "original_transaction_id": None,
         "refunded_amount": "0.00",
+        "reversed_amount": "0.00",
         "request_id": "first",
         "approval_id": None,
         "failure_code": None,

@@ -258,7 +258,7 @@ class ExplainingDatabase(QueryExplainer):
         yield self
 
     #: Ignores settings, which are sent ahead, because the plans must be good without them.
-    _transport = SimpleNamespace(write=lambda _: None)
+    _protocol = SimpleNamespace(pipeline_transport=SimpleNamespace(ahead=b""))
 
 
 async def test_statement_reads_only_its_wallet_since_the_start_of_the_period(

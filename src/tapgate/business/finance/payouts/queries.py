@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from tapgate.business.finance.bank_accounts.model import parse_owner_id
 from tapgate.business.finance.payouts.model import Payout, PayoutRun, StoredSchedule, to_record
-from tapgate.core.records import require_id, require_record
+from tapgate.core.records import require_record
 from tapgate.http.api.services import Services
 from tapgate.runtime.store.conditions import PageConditions
 from tapgate.runtime.store.database import Database
@@ -41,7 +41,7 @@ async def list_page(database: Database, filters: PayoutFilters, zone: ZoneInfo) 
     owner = None if filters.owner_id is None else parse_owner_id(filters.owner_id)
     conditions.where("p.owner_id = {}", owner and owner[1])
     conditions.where_word("p.status", filters.status)
-    run_id = None if filters.run_id is None else require_id(ids.PAYOUT_RUN, filters.run_id)
+    run_id = None if filters.run_id is None else ids.decode(ids.PAYOUT_RUN, filters.run_id) or 0
     conditions.where("p.run_id = {}", run_id)
     conditions.where("p.created_at >= {}", parse_period_start(filters.from_, zone))
     conditions.where("p.created_at < {}", parse_period_end(filters.to, zone))

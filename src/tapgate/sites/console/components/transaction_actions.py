@@ -90,7 +90,7 @@ TRANSACTION_ACTIONS: Final = (
             button="Dispute",
             fields=(
                 Field("transaction_id", kind="hidden"),
-                Field("reason", "Reason", "choice", tuple(DisputeReason)),
+                Field("reason", kind="choice", choices=tuple(DisputeReason)),
                 Field("description", "What happened", "long", required=False),
                 fields.AMOUNT._replace(required=False, hint="Empty: the whole payment"),
             ),

@@ -34,8 +34,8 @@ def _build_decision(verdict: RecallVerdict, title: str, description: str, messag
         button=verdict.capitalize(),
         description=description,
         fields=(
-            Field("decision", "Decision", "hidden", value=verdict),
-            Field("reason", "Reason", "long", hint="Saved in the audit log"),
+            Field("decision", kind="hidden", value=verdict),
+            Field("reason", kind="long", hint="Saved in the audit log"),
         ),
         success_message=message,
         is_dangerous=verdict == RecallVerdict.RETURN,
