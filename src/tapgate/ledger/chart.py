@@ -126,6 +126,9 @@ UNDO_BY_TYPE: Final[Mapping[TransactionType, Undo]] = {
     PROCESSOR_TRANSFER: Undo.REVERSAL,
     REFUND: Undo.NEVER,
     REVERSAL: Undo.NEVER,
+    PAYOUT: Undo.NEVER,
+    PAYOUT_RETURN: Undo.NEVER,
+    BANK_POSTING: Undo.NEVER,
 }
 REVERSIBLE_TYPES: Final = frozenset(
     name for name, undo in UNDO_BY_TYPE.items() if undo is Undo.REVERSAL

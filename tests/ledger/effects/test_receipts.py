@@ -436,7 +436,6 @@ class RandomCommands:
         first_id, second_id = self._random.sample(self._wallets, 2)
         amount = choose([1_00, 20_00, 300_00, 510_000_00])
         key = build_request_key(str(len(self._submitted)))
-        kind = choose([name for name in chart.TRANSACTION_TYPES if name != chart.REVERSAL])
         first, second = commands.subscriber_party(first_id), commands.subscriber_party(second_id)
         agent = commands.agent_party(self._agent)
         merchant = commands.processor_party(self._processor)
@@ -458,6 +457,7 @@ class RandomCommands:
             chart.PROCESSOR_TRANSFER: (merchant, first),
             chart.REFUND: (merchant, commands.CASH_PARTY),
         }
+        kind = choose([*parties])
         payer, payee = parties[kind]
         return Command(
             type=kind,

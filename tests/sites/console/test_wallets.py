@@ -30,6 +30,14 @@ _NOT_OFFERED = {
         f"POST /api/v1/{resource}/reset-pin/confirm"
         for resource in ("subscribers/{id}", "cards/{serial}", "agents/{id}")
     ),
+    # Finance has no console page yet.
+    "POST /api/v1/bank-accounts",
+    *(f"POST /api/v1/bank-accounts/{{id}}/{action}" for action in ("verify", "block")),
+    "POST /api/v1/payouts",
+    *(f"POST /api/v1/payouts/{{id}}/{action}" for action in ("cancel", "paid", "returned")),
+    "POST /api/v1/payout-runs",
+    "PUT /api/v1/processors/{id}/payout-schedule",
+    "POST /api/v1/ledger/days/{date}/close",
 }
 
 
