@@ -393,7 +393,7 @@ async def test_disabling_an_administrator_lists_their_api_keys(
     assert "Rotated by" in await ada.get_page_text("/console/api-keys")
     await ada.submit_action("api_key.revoke", id=public_id)
     dialog = await ada.get_partial(disable_path)
-    assert "has created or rotated no API key" in dialog.text
+    assert "has received no secret that is still valid" in dialog.text
 
 
 async def test_settings_show_changed_values_first_and_can_be_searched(ada: ConsoleClient) -> None:
