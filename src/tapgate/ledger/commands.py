@@ -183,7 +183,7 @@ class Command(
     reference: PartnerReference | None = None
     context: dict[str, Any] | None = None  # terminal, merchant, memo, metadata: stored, not checked
     caller_error: Code | None = None  # error found by the caller, reported if the parties exist
-    caller_error_details: dict[str, Any] | None = None
+    caller_error_details: dict[str, str | list[str]] | None = None
     payout: NewPayout | None = None
     payout_change: PayoutChange | None = None
     checks_restriction: bool = False  # whether to set the outcome's `is_payee_restricted`
@@ -215,7 +215,7 @@ class Reversal(
     amount: int | None  # None: the rest
     channel: str
     idempotency_key: ScopedIdempotencyKey | None = None
-    context: dict[str, Any] | None = None  # memo and requester: stored, not checked
+    context: dict[str, str] | None = None  # memo and requester: stored, not checked
     audit: AuditFacts | None = None
     approval_id: int | None = None  # approval whose execution ends with the reversal
 

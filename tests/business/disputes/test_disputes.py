@@ -40,8 +40,10 @@ async def test_repeated_request_returns_the_same_dispute(harness: Harness) -> No
     assert (first.status_code, again.status_code) == (201, 200)
     assert again.json() == first.json()
     assert again.headers["Idempotent-Replayed"] == "true"
-    other = await driver.dispute(transaction_id, request_id=key, reason="other")
-    assert parse_error(other) == (409, "DUPLICATE_REQUEST")
+    unknown_id = transaction_id[:-1] + ("1" if transaction_id[-1] != "1" else "2")
+    for change in ({"reason": "other"}, {"transaction_id": unknown_id}):
+        other = await driver.dispute(**{"transaction_id": transaction_id, **change}, request_id=key)
+        assert parse_error(other) == (409, "DUPLICATE_REQUEST"), change
     second = await driver.dispute(transaction_id)
     assert parse_error(second) == (409, "ALREADY_DISPUTED")
     assert len(await driver.list_messages()) == 1

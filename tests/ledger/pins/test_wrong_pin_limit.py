@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx2
 import msgspec
@@ -20,6 +20,7 @@ from builders.payments import (
     new_request_id,
     resolve_alert,
 )
+from builders.recalls import recall, send_p2p
 from drivers.in_process import AppTransport
 from harness import PIN, WRONG_PIN, Harness
 from server.gateway.fixtures import create_terminal_key
@@ -268,8 +269,19 @@ async def test_correct_pins_write_nothing(harness: Harness) -> None:
     assert [tuple(row) for row in rows] == [(2, 1)]
 
 
-#: Requests that compare a PIN, by operation ID: path and body with a correct PIN.
-async def build_pin_requests(harness: Harness) -> dict[str, tuple[str, dict[str, Any]]]:
+class PinRequest(NamedTuple):
+    """Request that compares a PIN, with a correct PIN.
+
+    Only services send it if it has a `phone_owner`, for whom their wrong PINs are counted.
+    """
+
+    path: str
+    body: dict[str, Any]
+    phone_owner: str | None = None
+
+
+async def build_pin_requests(harness: Harness) -> dict[str, PinRequest]:
+    """Return the requests that compare a PIN, by operation ID."""
     customer = await harness.create_subscriber(balance="1000")
     payee = await harness.create_subscriber()
     agent = await create_agent(harness, balance="1000")
@@ -293,7 +305,7 @@ async def build_pin_requests(harness: Harness) -> dict[str, tuple[str, dict[str,
     pay_body = {"request_id": new_request_id(), "card_serial": card, "amount": "1.00", "pin": PIN}
     verify_body = {"card_serial": card, "pin": PIN}
     subscriber, child_path = f"/api/v1/subscribers/{customer['id']}", f"/api/v1/cards/{child_card}"
-    return {
+    requests: dict[str, tuple[str, dict[str, Any]]] = {
         "pay_at_terminal": (PAY_URL, pay_body),
         "verify_terminal_card": (VERIFY_URL, verify_body),
         "transfer_p2p": (
@@ -350,11 +362,27 @@ async def build_pin_requests(harness: Harness) -> dict[str, tuple[str, dict[str,
             child | {"card_serial": await create_card(harness), "parent_pin": PIN},
         ),
     }
+    return {
+        **{operation: PinRequest(*request) for operation, request in requests.items()},
+        **await _build_recall_requests(harness, customer, payee),
+    }
 
 
-#: Only services send a PIN here. Their wrong PINs are counted per phone number
-#: (tests/server/gateway/test_object_ownership.py).
-SERVICE_OPERATIONS = {"recall_transfer", "return_recalled_transfer"}
+async def _build_recall_requests(
+    harness: Harness, sender: dict[str, Any], receiver: dict[str, Any]
+) -> dict[str, PinRequest]:
+    sent, recalled = [await send_p2p(harness, sender, receiver, "1.00") for _ in range(2)]
+    recall_id = (await recall(harness, recalled)).json()["id"]
+    return {
+        "recall_transfer": PinRequest(
+            f"/api/v1/transactions/{sent}/recall",
+            {"request_id": new_request_id(), "pin": PIN},
+            sender["id"],
+        ),
+        "return_recalled_transfer": PinRequest(
+            f"/api/v1/recalls/{recall_id}/return", {"pin": PIN}, receiver["id"]
+        ),
+    }
 
 
 def list_pin_operations() -> set[str]:
@@ -368,7 +396,6 @@ def list_pin_operations() -> set[str]:
         and field.encode_name not in ("new_pin", "child_pin")
         and any(isinstance(rule, Digits) for rule in _list_rules(field.type))
         and endpoint.operation_id not in ("register_subscriber", "register_agent")
-        and endpoint.operation_id not in SERVICE_OPERATIONS
     }
 
 
@@ -379,17 +406,24 @@ def _list_rules(kind: Any) -> list[Any]:
     return rules
 
 
+def choose_caller(harness: Harness, request: PinRequest, admin: Any, merchant: Any) -> Any:
+    if request.phone_owner is not None:
+        return harness.get_service_auth()
+    return merchant if "pos" in request.path else admin
+
+
 async def test_every_operation_that_compares_a_pin_has_the_limit(harness: Harness) -> None:
     requests = await build_pin_requests(harness)
     assert set(requests) == list_pin_operations()
     limit = harness.services.pin_verifier.wrong_pin_limit
     assert limit is not None
     admin, merchant = await harness.create_admin(), await harness.create_processor()
-    for caller in (admin, merchant):
-        limit.block(caller.id, to_minute(harness.services.clock()) + 2)
-    for operation, (path, body) in requests.items():
-        auth = merchant if "pos" in path else admin
-        response = await harness.post(path, json=body, auth=auth)
+    phone_owners = {request.phone_owner for request in requests.values()} - {None}
+    for credential in (admin.id, merchant.id, *phone_owners):
+        limit.block(credential, to_minute(harness.services.clock()) + 2)
+    for operation, request in requests.items():
+        auth = choose_caller(harness, request, admin, merchant)
+        response = await harness.post(request.path, json=request.body, auth=auth)
         assert (response.status_code, operation) == (429, operation), response.text
         assert int(response.headers["Retry-After"]) > 0
 
@@ -397,17 +431,17 @@ async def test_every_operation_that_compares_a_pin_has_the_limit(harness: Harnes
 async def test_every_operation_that_compares_a_pin_counts_it(harness: Harness) -> None:
     requests = await build_pin_requests(harness)
     admin, merchant = await harness.create_admin(), await harness.create_processor()
-    for operation, (path, body) in requests.items():
+    for operation, request in requests.items():
         harness.advance_clock(minutes=11)  # a holder counts for at most three wrong PINs
         await harness.database.execute("DELETE FROM pin_attempts")
         await harness.database.execute("UPDATE pins SET failures = 0, locked_until = NULL")
-        wrong = body | {
+        wrong = request.body | {
             name: WRONG_PIN
             for name in ("pin", "agent_pin", "old_pin", "parent_pin")
-            if name in body
+            if name in request.body
         }
-        auth = merchant if "pos" in path else admin
-        response = await harness.post(path, json=wrong, auth=auth)
+        auth = choose_caller(harness, request, admin, merchant)
+        response = await harness.post(request.path, json=wrong, auth=auth)
         assert response.json()["code"] == "INVALID_PIN", (operation, response.text)
         rows = await harness.database.fetch("SELECT credential, wrong FROM pin_attempts")
-        assert [tuple(row) for row in rows] == [(auth.id, 1)], operation
+        assert [tuple(row) for row in rows] == [(request.phone_owner or auth.id, 1)], operation

@@ -51,16 +51,23 @@ async def test_hostile_path_parameters_cause_no_server_error_and_are_not_echoed(
 
 async def check_paths(harness: Harness, endpoint: Endpoint) -> None:
     auth = await create_caller(harness, endpoint)
-    for part in ("%00", "%ff", "..", "%2e%2e%2f", "sub_", "9" * 5000, CANARY, "sub_zzzzzzzzzzzzz"):
+    for part in (
+        "%00",
+        "%ff",
+        "%2e%2e",
+        "%2e%2e%2f",
+        "sub_",
+        "9" * 5000,
+        CANARY,
+        "sub_zzzzzzzzzzzzz",
+    ):
         path = "/".join(
             part if segment.startswith("{") else segment for segment in endpoint.path.split("/")
         )
         response = await harness.client.request(endpoint.method, path, content=b"{}", auth=auth)
-        # Public endpoints with signed bodies return 401. The client resolves `..` itself, possibly
-        # to another existing path.
+        # Public endpoints with signed bodies return 401.
         allowed = {400, 404, 409, 422, 405}
         allowed |= {401} if endpoint.access.public else set()
-        allowed |= {200, 403} if part == ".." else set()
         assert response.status_code in allowed, (part, response.text)
         assert CANARY not in response.text
 

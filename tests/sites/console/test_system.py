@@ -387,6 +387,7 @@ async def test_disabling_an_administrator_lists_their_api_keys(
     disable_path = f"/console/actions/administrator.disable?id={ids.encode(ids.ADMIN, ben_id)}"
     dialog = await ada.get_partial(disable_path)
     assert dialog.status_code == 200 and _XSS_PAYLOAD not in dialog.text
+    assert "may have a copy of these secrets" in dialog.text and "Created by" in dialog.text
     for verb in ("rotate", "revoke"):
         assert f"/console/actions/api_key.{verb}?id={public_id}" in dialog.text
     await ada.submit_action("api_key.rotate", {"grace_seconds": "0"}, id=public_id)

@@ -58,14 +58,20 @@ _STATUS_TEXTS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
+async def find_replay(tx: Transaction, key: ScopedIdempotencyKey) -> Dispute | None:
+    """Return the dispute that the same request opened before."""
+    known = await queries.find_by_key(tx, key)
+    if known is not None and known.fingerprint != key.fingerprint:
+        raise ApiError(Code.DUPLICATE_REQUEST)
+    return known
+
+
 async def open_dispute(
     tx: Transaction, actor: Actor, body: NewDispute, transaction_id: int, key: ScopedIdempotencyKey
 ) -> tuple[Dispute, bool]:
     """Open a dispute; return it and whether it is new. A repeated request gets the same dispute."""
-    known = await queries.find_by_key(tx, key)
+    known = await find_replay(tx, key)
     if known is not None:
-        if known.fingerprint != key.fingerprint:
-            raise ApiError(Code.DUPLICATE_REQUEST)
         return known, False
     payment, now = await queries.get_payment(tx, transaction_id), tx.now()
     if await queries.find_by_transaction(tx, transaction_id) is not None:
@@ -94,10 +100,10 @@ async def open_dispute(
     )
     if not await queries.add(tx, dispute, key):
         # Another request disputed the payment, or used the key, at the same time.
-        known = await queries.find_by_key(tx, key)
-        if known is not None and known.fingerprint == key.fingerprint:
-            return known, False
-        raise ApiError(Code.ALREADY_DISPUTED if known is None else Code.DUPLICATE_REQUEST)
+        known = await find_replay(tx, key)
+        if known is None:
+            raise ApiError(Code.ALREADY_DISPUTED)
+        return known, False
     dispute = await queries.get(tx, dispute.id)
     await _report(tx, actor, dispute, "created", {"status": (None, dispute.status)}, tx.vault)
     return dispute, True

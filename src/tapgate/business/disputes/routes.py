@@ -70,11 +70,12 @@ async def create_dispute(
     once each. Without `amount`, the rest of the payment is disputed. The merchant has 7 days to
     answer.
     """
+    key = build_idempotency_key(request, body)
+    assert key is not None
+    await operations.find_replay(tx, key)  # rejects a used key, even if the payment does not exist
     transaction_id = decode_id(ids.TRANSACTION, body.transaction_id)
     payer = await tx.fetchval("SELECT from_account FROM transactions WHERE id = $1", transaction_id)
     await require_account_access(tx, request.caller, tx.now(), [payer])
-    key = build_idempotency_key(request, body)
-    assert key is not None
     dispute, is_new = await operations.open_dispute(tx, request.actor, body, transaction_id, key)
     headers = {} if is_new else {"Idempotent-Replayed": "true"}
     record = model.to_record(dispute, tx.now())

@@ -141,7 +141,7 @@ class UndoneAmount:
         *,
         channel: str,
         key: ScopedIdempotencyKey | None = None,
-        context: dict[str, object] | None = None,
+        context: dict[str, str] | None = None,
     ) -> Decision:
         original = self._original
         remaining = original.amount - original.refunded_amount - self._amount
@@ -218,7 +218,7 @@ class UndoneAmount:
         result: TransactionResult,
         channel: str,
         key: ScopedIdempotencyKey | None,
-        context: dict[str, object] | None,
+        context: dict[str, str] | None,
     ) -> NewTransaction:
         return NewTransaction(
             id=result.transaction_id,

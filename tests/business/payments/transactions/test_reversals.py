@@ -7,26 +7,10 @@ import pytest
 
 from builders.approvals import approve, build_rule, set_rules
 from builders.participants import cash_in, create_agent
-from harness import PIN, BearerAuth, Harness
+from builders.recalls import send_p2p
+from harness import BearerAuth, Harness
 
 V1 = "/api/v1"
-
-
-async def send_p2p(
-    harness: Harness, sender: dict[str, Any], receiver: dict[str, Any], amount: str = "100"
-) -> str:
-    body = {
-        "sender_id": sender["id"],
-        "recipient_phone_number": receiver["phone_number"],
-        "amount": amount,
-        "pin": PIN,
-    }
-    response = await harness.post(
-        f"{V1}/wallet/transfer-p2p", json=body, auth=harness.get_service_auth()
-    )
-    assert response.status_code == 200, response.text
-    transaction_id: str = response.json()["transaction_id"]
-    return transaction_id
 
 
 async def reverse(

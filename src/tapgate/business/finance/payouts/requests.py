@@ -25,7 +25,7 @@ class _Destination(NamedTuple):
 
     account: BankAccount | None
     error: Code | None = None
-    details: dict[str, Any] | None = None
+    details: dict[str, str | list[str]] | None = None
 
 
 def decode_owner(owner_id: str) -> tuple[BankAccountOwner, int]:

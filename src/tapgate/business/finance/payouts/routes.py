@@ -15,7 +15,7 @@ from tapgate.business.payments.transactions.money_requests import (
     to_minor_units,
 )
 from tapgate.core.pagination import paginate
-from tapgate.core.records import NOT_FOUND_CODES, PayoutId, PayoutRunId, ProcessorId
+from tapgate.core.records import PayoutId, PayoutRunId, ProcessorId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
@@ -24,7 +24,7 @@ from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.runtime.store.transaction import Transaction
-from tapgate_client.errors import ApiError, Code
+from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.pagination import Page, PageQuery
 from tapgate_client.schemas.payouts import (
@@ -48,7 +48,7 @@ _PREFIX = "/api/v1/payouts"
 _RUN_PREFIX = "/api/v1/payout-runs"
 
 
-async def _describe_payout(request: GuardedRequest, body: NewPayoutRequest) -> Proposal:
+async def _describe_payout(request: GuardedRequest, body: NewPayoutRequest) -> Proposal | None:
     owner_type, owner_id = decode_owner(body.owner_id)
     row = await request.services.database.fetchrow(
         """SELECT holder_name, greatest(balance - held, 0) FROM accounts
@@ -56,7 +56,7 @@ async def _describe_payout(request: GuardedRequest, body: NewPayoutRequest) -> P
         owner_id,
     )
     if row is None:
-        raise ApiError(NOT_FOUND_CODES[body.owner_id[:4]])
+        return None  # the ledger rejects the payout, after its replay check
     amount = row[1] if body.amount is None else to_minor_units(request, body.amount)
     sum_text = "everything available" if body.amount is None else format_amount(request, amount)
     return Proposal(
