@@ -18,6 +18,7 @@ async def _get_status(platform: Deployment, key: str) -> int:
 async def test_api_key_is_created_used_and_revoked(tab: Tab, deployment: Deployment) -> None:
     page, dialog = tab.page, tab.page.get_by_role("dialog")
     await tab.open("/console")
+    await page.get_by_text("Developers", exact=True).click()
     await page.get_by_role("link", name="API keys").click()
     await page.wait_for_url("**/console/api-keys")
     await page.get_by_role("button", name="Create key").click()
