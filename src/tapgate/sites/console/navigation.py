@@ -109,9 +109,19 @@ GROUPS: Final = (
                 "hand-coins",
                 Page("/console/agents", "Agents", "GET /api/v1/agents", (WorkQueueName.LOW_FLOAT,)),
             ),
-            _link(
+            Entry(
+                "Finance",
                 "book-open-text",
-                Page("/console/ledger", "General ledger", "GET /api/v1/ledger/accounts"),
+                (
+                    Page(
+                        "/console/payouts",
+                        "Payouts",
+                        "GET /api/v1/payouts",
+                        (WorkQueueName.PAYOUTS,),
+                    ),
+                    Page("/console/bank-accounts", "Bank accounts", "GET /api/v1/bank-accounts"),
+                    Page("/console/ledger", "General ledger", "GET /api/v1/ledger/accounts"),
+                ),
             ),
             _link("gauge", Page("/console/reports", "Reports", "GET /api/v1/overview")),
         ),

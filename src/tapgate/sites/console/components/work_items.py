@@ -64,6 +64,14 @@ QUEUES: Final[Mapping[str, QueueLabel]] = {
         "Decide",
         "circle-alert",
     ),
+    WorkQueueName.PAYOUTS: QueueLabel(
+        "Payouts",
+        "/console/payouts",
+        "Payout",
+        "/console/payouts/{id}",
+        "Open payout",
+        "banknote-arrow-up",
+    ),
     WorkQueueName.KYC_REVIEWS: QueueLabel(
         "KYC reviews", "/console/kyc", "KYC review", "/console/kyc/{id}", "Check", "id-card"
     ),

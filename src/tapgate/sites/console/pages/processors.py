@@ -19,6 +19,7 @@ from tapgate.sites.console.components.related import RECENT_LIMIT, gather_by_nam
 from tapgate.sites.console.components.state_actions import build_state_action
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
+from tapgate.sites.console.pages.payouts import SCHEDULE_PATH
 from tapgate.sites.console.site import Pages
 
 pages = Pages()
@@ -145,6 +146,7 @@ async def show_processor(request: PageRequest, id: str) -> Reply[bytes]:
         terminals=request.get_if_allowed(_TERMINALS_PATH, {"limit": _PREVIEW_LIMIT}, id=id),
         keys=request.get_if_allowed(_KEYS_PATH, {"limit": _PREVIEW_LIMIT}, id=id),
         history=request.get(f"{_ITEM_PATH}/transactions", {"limit": RECENT_LIMIT}, id=id),
+        schedule=request.get_if_allowed(SCHEDULE_PATH, id=id),
         audit=get_audit(request, id),
     )
     return request.render("processors/processor.html", processor=record, **parts)
