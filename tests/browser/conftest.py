@@ -50,7 +50,17 @@ async def deployment(
         folder, url = Path(temporary_folder), build_database_url(name, postgres)
         async with (
             start_tapgate(
-                folder, url, workers=1, demo="small", command="up", messenger_port=free_port()
+                folder,
+                url,
+                workers=1,
+                demo="small",
+                command="up",
+                messenger_port=free_port(),
+                variables={
+                    "TAPGATE_BANK_ACCOUNT_COOLDOWN": "0",
+                    # The demo's newest transfer may be older than a day.
+                    "TAPGATE_RECALL_HOURS": "720",
+                },
             ) as running,
             open_client(running.address) as client,
         ):

@@ -45,6 +45,11 @@ _DETAIL_PAGE_LISTS: Final = {
     "/console/webhooks/{id}": "admin/webhook-endpoints",
     "/console/approvals/{id}": "approvals",
     "/console/request-logs/{id}": "admin/request-logs",
+    "/console/disputes/{id}": "disputes",
+    "/console/recalls/{id}": "recalls",
+    "/console/payouts/{id}": "payouts",
+    "/console/payout-runs/{id}": "payout-runs",
+    "/console/bank-accounts/{id}": "bank-accounts",
 }
 _DELIVERY_PATH: Final = "/console/webhooks/{id}/deliveries/{delivery_id}"
 #: Paths that return redirects, fragments, files or data rather than pages, and the sign-in page.
@@ -56,6 +61,8 @@ _PARTIAL_PATHS: Final = {
     "/console/ledger/gl-codes",
     "/console/ledger/journal",
     "/console/kyc/next",
+    "/console/payout-runs/{id}/file",
+    "/console/reports/export",
     "/console/compliance/next",
     "/console/export/{name}",
     "/console/support/next",
@@ -127,6 +134,33 @@ async def records(ada: Admin) -> None:
     rule |= {"name": "Total", "subject": "payer", "action": "alert", "severity": "LOW"}
     types = ["transfer_p2p"]
     require_success(await ada.post("compliance/rules", transaction_types=types, **rule))
+    payment = await _find_transaction(ada, "pos_payment")
+    reason = {"reason": "not_received", "request_id": "page-dispute"}
+    require_success(await ada.post("disputes", transaction_id=payment, **reason))
+    transfer = await _find_transaction(ada, "transfer_p2p")
+    require_success(await ada.post(f"transactions/{transfer}/recall", request_id="page-recall"))
+    await _create_payouts(ada)
+
+
+async def _find_transaction(ada: Admin, type: str) -> str:
+    page = require_success(await ada.get("transactions", type=type, status="completed", limit=1))
+    return str(page["data"][0]["id"])
+
+
+async def _create_payouts(ada: Admin) -> None:
+    """Pay out to a merchant, with one payout in a run and one that waits for the next."""
+    other = await ada.create_admin("Verifier", "A")
+    merchants = require_success(await ada.get("processors", limit=20))["data"]
+    merchant = next(record for record in merchants if float(record["balance"]) > 2)
+    bank = {"holder_name": "Freetown Shop", "bank_code": "SLCBSLFR", "number": "001234567890"}
+    for owner in ({"owner_type": "platform"}, {"owner_id": merchant["id"]}):
+        account = require_success(await ada.post("bank-accounts", **owner, **bank))
+        require_success(await other.post(f"bank-accounts/{account['id']}/verify"))
+    for number in (1, 2):
+        payout = {"owner_id": merchant["id"], "amount": "1.00"}
+        require_success(await ada.post("payouts", **payout, request_id=f"page-payout-{number}"))
+        if number == 1:
+            require_success(await ada.post("payout-runs", request_id="page-run"))
 
 
 @pytest.fixture(scope="session")
@@ -223,7 +257,7 @@ async def _open_pages(tab: Tab, urls: dict[str, str]) -> AsyncIterator[tuple[str
 
 
 @pytest.mark.usefixtures("records")
-async def test_every_form_is_accessible(tab: Tab, ada: Admin) -> None:
+async def test_every_form_is_accessible(tab: Tab, ada: Admin, records: None) -> None:
     """Each form opens in the dialog, with the record kind that it loads."""
     dialog = tab.page.get_by_role("dialog")
     findings: dict[str, list[str]] = {}

@@ -51,7 +51,7 @@ async def test_open_table_and_focus_survive_the_automatic_refresh(tab: Tab) -> N
     page = tab.page
     await page.clock.install()
     await tab.open("/console?period=week")
-    table = page.locator("#chart-counts-table")
+    table = page.locator("#chart-volume-table")
     summary = table.get_by_text("View as table")
     await summary.press("Enter")
     old = await table.element_handle()
@@ -66,8 +66,8 @@ async def test_automatic_refresh_pauses_while_the_pointer_is_pressed(tab: Tab) -
     page = tab.page
     await page.clock.install()
     await tab.open("/console?period=week")
-    await page.locator("#types").hover()
-    old = await page.locator("#chart-counts-table").element_handle()
+    await page.locator("#chart-volume").hover()
+    old = await page.locator("#chart-volume-table").element_handle()
     await page.mouse.down()
     async with page.expect_response(re.compile("period=week")) as response_info:
         await page.clock.fast_forward(16_000)

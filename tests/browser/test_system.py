@@ -18,7 +18,7 @@ async def _get_status(platform: Deployment, key: str) -> int:
 async def test_api_key_is_created_used_and_revoked(tab: Tab, deployment: Deployment) -> None:
     page, dialog = tab.page, tab.page.get_by_role("dialog")
     await tab.open("/console")
-    await page.get_by_text("Developers", exact=True).click()
+    await page.locator("nav summary", has_text="Developers").click()
     await page.get_by_role("link", name="API keys").click()
     await page.wait_for_url("**/console/api-keys")
     await page.get_by_role("button", name="Create key").click()
@@ -64,5 +64,5 @@ async def test_unknown_path_shows_a_page_with_the_navigation(tab: Tab) -> None:
     await expect(tab.page.get_by_role("heading", name="Page not found")).to_be_visible()
     assert await tab.find_axe_violations() == []
     await tab.take_screenshot("not-found")
-    await tab.page.get_by_role("link", name="Back to overview").click()
+    await tab.page.get_by_role("link", name="Back to home").click()
     await tab.page.wait_for_url("**/console")

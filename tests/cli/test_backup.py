@@ -110,7 +110,7 @@ async def test_running_installation_is_backed_up_and_works_after_a_restore_elsew
     shutil.copy(secrets, target_folder / "gateway" / "secrets.json")
     status, output, error = await run_tapgate(target_folder / "gateway", "restore", path)
     assert (status, error) == (0, "")
-    assert output.count(b"\npassed ") == len(INVARIANTS) + 2
+    assert output.count(b"\npassed ") == len(INVARIANTS) + 3
     assert b"delete API keys and signing keys" in output
     async with run_gateway(target_folder, "", workers=1) as address, open_client(address) as client:
         require_success(await aminata.with_client(client).send_money("5.00", friend))

@@ -92,7 +92,8 @@ class FlakyServer:
             content=received.body,
         )
         response = await self._gateway.handle_async_request(request)
-        content = await response.aread()
+        # Not decoded, because the headers describe the encoded body.
+        content = b"".join([chunk async for chunk in response.aiter_raw()])
         head = [f"HTTP/1.1 {response.status_code} X"]
         head += [f"{name}: {value}" for name, value in response.headers.items()]
         if response.status_code != 204 and "content-length" not in response.headers:

@@ -6,18 +6,13 @@ from typing import Final
 
 import asyncpg
 
+from tapgate.ledger import chart
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from torture import plan
-from torture.client_ledger import (
-    COMMISSION_EXPENSE,
-    FEES,
-    ClientLedger,
-    get_commission_account,
-)
+from torture.client_ledger import ClientLedger, get_commission_account
 from torture.findings import Findings
 from torture.participants import Participants
-from torture.plan import CASH
 
 #: Transaction id -> account name -> balance change.
 BalanceChanges = Mapping[int, Mapping[str, int]]
@@ -42,7 +37,7 @@ async def map_account_names(
         holders["commission", ids.decode(ids.AGENT, participants.ids[agent])] = (
             get_commission_account(agent)
         )
-    holders |= {(kind, None): kind for kind in (FEES, COMMISSION_EXPENSE, CASH)}
+    holders |= {(kind, None): kind for kind in chart.PLATFORM_ACCOUNT_KINDS}
     names = {}
     for row in await database.fetch("SELECT id, kind, owner_id FROM accounts"):
         name = holders.pop((row["kind"], row["owner_id"]), None)

@@ -62,6 +62,7 @@ SITE_PATHS = {
         *(path[4:] for path in RATES if "?" in path),
     ],
     "/t": ["/t", "/t/x"],
+    "/verify": ["/verify", "/verify/x"],
 }
 CREDENTIALS = {
     "no credential": {},

@@ -97,7 +97,8 @@ class ChatLoad:
         """
         rows = await database.fetch(
             """SELECT address, count(*) AS replies, count(*) FILTER (WHERE status = 'sent') AS sent
-               FROM messenger.outbox GROUP BY address"""
+               FROM messenger.outbox WHERE key IS NULL  -- the others are receipts and notices
+               GROUP BY address"""
         )
         expected = Counter(self._message_ids.values())
         replies = Counter({row["address"]: row["replies"] for row in rows})
