@@ -1,0 +1,1 @@
+"""Reconciliation: bank statements, their lines, and what the lines are matched with."""

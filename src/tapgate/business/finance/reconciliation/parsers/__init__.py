@@ -1,0 +1,1 @@
+"""Parsers for bank statement files, one per format. No I/O."""
