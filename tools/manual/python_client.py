@@ -78,6 +78,10 @@ def render_modules(document: Document) -> dict[str, str]:
     }
 
 
+#: Name of a file in examples, by its media type.
+_FILE_NAMES = {"text/csv": "cards.csv", "application/xml": "statement.xml"}
+
+
 def _list_operations() -> Iterator[Endpoint]:
     for endpoint in list_endpoints():
         if endpoint.operation_id not in _OMITTED and not endpoint.operation_id.endswith("_alias"):
@@ -192,7 +196,8 @@ class _Module:
             yield from self._iter_query_arguments(endpoint, parameters)
         body = operation.get("requestBody", {}).get("content", {})
         if _has_file_body(endpoint):
-            content = _Code('Path("cards.csv").read_bytes()')
+            name = _FILE_NAMES[endpoint.body_media[0]]
+            content = _Code(f'Path("{name}").read_bytes()')
             yield _Argument("file", "bytes", is_required=True, is_positional=True, example=content)
         elif endpoint.body_type is not None:
             yield from self._iter_body_arguments(endpoint.body_type, body[JSON_MEDIA_TYPE])

@@ -117,7 +117,7 @@ def sets(
 ) -> Callable[[Signature[P, T]], operation[P, T]]:
     """Declare an operation that leads to the same state if it is repeated.
 
-    With `media_type`, the body is the argument `file`.
+    With `media_type`, the body is the argument `file`, and all others are in the query.
     """
     return lambda method: operation(_describe("sets", name, method, media_type=media_type))
 
@@ -175,6 +175,7 @@ def _describe(
             elif argument in required:
                 raise TypeError(f"{argument} must not be None")
         path = {argument: fields.pop(argument) for argument in path_names}
+        file = fields.pop("file") if media_type is not None else None
         request_id = None
         if effect == "moves":
             request_id = fields.setdefault("request_id", generate_request_id())
@@ -185,8 +186,8 @@ def _describe(
             name,
             response_type,
             path=path,
-            query=None if has_body else fields,
-            body=fields.get("file", fields) if has_body else None,
+            query=None if has_body and media_type is None else fields,
+            body=file if media_type is not None else fields if has_body else None,
             headers=None if media_type is None else {"Content-Type": media_type},
             request_id=request_id,
             **options,
