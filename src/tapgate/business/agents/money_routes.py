@@ -93,7 +93,7 @@ async def fund_agent(request: GuardedRequest, id: str, body: FloatFunding) -> Re
         payee=_build_agent_party(id),
         amount=to_minor_units(request, body.amount),
         idempotency_key=build_idempotency_key(request, body),
-        context=build_memo(body.description),
+        context=build_memo(body.description, body.reference),
     )
     result = await submit_request(request, command)
     return result.build_reply(FundingReceipt, "Float funded", new_balance=result.payee_balance)

@@ -15,6 +15,7 @@ from tapgate.business.owners.status_transitions import (
 from tapgate.business.partners import operations, queries
 from tapgate.business.partners.model import ACTIVATE, SUSPEND, to_record
 from tapgate.business.payments.transactions.money_requests import (
+    build_memo,
     decode_id,
     format_amount,
     get_channel,
@@ -190,6 +191,7 @@ async def fund_partner(
         payee=commands.partner_party(decode_id(ids.PARTNER, id)),
         amount=to_minor_units(request, body.amount),
         idempotency_key=build_idempotency_key(request, body),
+        context=build_memo(None, body.reference),
     )
     result = await submit_request(request, command)
     return result.build_reply(

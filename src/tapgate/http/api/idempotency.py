@@ -19,7 +19,7 @@ _FINGERPRINT_EXCLUDED_FIELDS: Final = ("request_id", "pin", "agent_pin", "card_p
 
 #: Fields added since the first release. Without a value they are outside the fingerprint, so that
 #: requests stored before still replay.
-_FINGERPRINT_ADDED_FIELDS: Final = ("recipient_phone_number",)
+_FINGERPRINT_ADDED_FIELDS: Final = ("recipient_phone_number", "reference")
 
 _fields_encoder = msgspec.json.Encoder(order="deterministic")
 

@@ -101,6 +101,7 @@ async def test_payment_record_has_all_fields(harness: Harness) -> None:
         "reversed_amount": "0.00",
         "request_id": "first",
         "approval_id": None,
+        "reference": None,
         "failure_code": None,
         "memo": None,
         "channel": "pos",

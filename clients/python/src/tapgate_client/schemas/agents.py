@@ -23,7 +23,12 @@ from tapgate_client.schemas.fields import (
 )
 from tapgate_client.schemas.pagination import NamedPageQuery
 from tapgate_client.schemas.subscribers import PhoneQueryRule
-from tapgate_client.schemas.transactions import CustomerMoneyRequest, MoneyRequest, Receipt
+from tapgate_client.schemas.transactions import (
+    CustomerMoneyRequest,
+    DepositReference,
+    MoneyRequest,
+    Receipt,
+)
 from tapgate_client.schemas.values import (
     Address,
     BalanceAmount,
@@ -138,7 +143,10 @@ class AgentResponse(SuccessResponse, kw_only=True):
 
 
 class FloatFunding(MoneyRequest, kw_only=True):
+    """Float funding. `reference` is the deposit's reference on the bank statement."""
+
     amount: Amount
+    reference: DepositReference | None = None
     description: Description | None = None
 
 

@@ -19,7 +19,12 @@ from tapgate_client.schemas.fields import (
     Text,
 )
 from tapgate_client.schemas.pagination import NamedPageQuery
-from tapgate_client.schemas.transactions import CustomerMoneyRequest, MoneyRequest, Receipt
+from tapgate_client.schemas.transactions import (
+    CustomerMoneyRequest,
+    DepositReference,
+    MoneyRequest,
+    Receipt,
+)
 from tapgate_client.schemas.values import (
     AccountBalance,
     BalanceAmount,
@@ -88,7 +93,10 @@ class PartnerResponse(SuccessResponse, kw_only=True):
 
 
 class PartnerDeposit(MoneyRequest, kw_only=True):
+    """Deposit by a partner. `reference` is its reference on the bank statement."""
+
     amount: Amount
+    reference: DepositReference | None = None
 
 
 class PartnerDepositReceipt(Receipt, kw_only=True):

@@ -21,6 +21,7 @@ from tapgate_client.schemas.fields import (
     LogForm,
     Reference,
     Rule,
+    TextRule,
 )
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.periods import PeriodBound
@@ -145,6 +146,10 @@ class MoneyRequest(msgspec.Struct, kw_only=True):
 
     request_id: IdempotencyKey | None = None
     currency: Currency | None = None
+
+
+#: Reference of a deposit on the bank statement.
+DepositReference = Annotated[str, TextRule(140, example="DEP-2026-017")]
 
 
 class CustomerMoneyRequest(MoneyRequest, kw_only=True):
@@ -281,7 +286,8 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     A refund changes the merchant's balance by `fee_refunded` minus `amount`.
 
     `refunded_amount` is the part of a card payment that was refunded, and `reversed_amount` the
-    part of any other transaction that was reversed.
+    part of any other transaction that was reversed. `reference` is the reference on the bank
+    statement, of a deposit or of a bank posting.
 
     Fields without a value are null. Only two fields can be absent: `failure_details`, which admins
     receive for a decline that has details, and `masked`.
@@ -317,6 +323,7 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     merchant_id: Annotated[Id, Example("M-204")] | None
     merchant_name: Name | None
     transaction_ref: Annotated[Word, Example("ORDER-1188")] | None
+    reference: Annotated[str, Example("DEP-2026-017")] | None
     approval_code: ApprovalCode | None
     original_transaction_id: Id | None
     refunded_amount: Annotated[Money, Example("0.00")]

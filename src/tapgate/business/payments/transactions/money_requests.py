@@ -209,6 +209,7 @@ def format_amount(request: GuardedRequest, amount: int) -> str:
     return money.format_money(amount, request.services.settings.currency)
 
 
-def build_memo(text: str | None) -> dict[str, str] | None:
-    """Return a command's context with an optional memo."""
-    return None if text is None else {"memo": text}
+def build_memo(text: str | None, reference: str | None = None) -> dict[str, str] | None:
+    """Return a command's context with an optional memo and an optional bank reference."""
+    context = {"memo": text, "reference": reference}
+    return {name: value for name, value in context.items() if value is not None} or None
