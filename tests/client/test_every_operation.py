@@ -111,9 +111,30 @@ async def call_payout_operations(client_factory: ClientFactory, admin: AsyncTapg
     assert (await admin.payouts.mark_returned(returned, reason="closed")).status == "returned"
     assert (await admin.payouts.get(paid)).run_id == run.id
     assert len([item async for item in admin.payouts.list(owner_id=merchant)]) == 3
+    await call_reconciliation_operations(admin, created.id, paid)
     schedule = await admin.payouts.set_schedule(merchant, interval="daily")
     assert await admin.payouts.get_schedule(merchant) == schedule
     assert (await admin.bank_accounts.block(created.id, reason="closed")).status == "blocked"
+
+
+async def call_reconciliation_operations(
+    admin: AsyncTapgateClient, account_id: str, payout_id: str
+) -> None:
+    group = admin.reconciliation
+    mapping = await group.set_csv_mapping(account_id, date="Day", amount="Sum")
+    assert await group.get_csv_mapping(account_id) == mapping
+    file = b"Day,Sum\n2026-01-15,-10.00\n2026-01-15,-0.78\n2026-01-15,-0.77\n"
+    statement = await group.import_bank_statement(file, format="csv", bank_account_id=account_id)
+    assert (statement.account, statement.unmatched) == ("0012345", 3)
+    assert (await group.get_bank_statement(statement.id)).lines == 3
+    assert [item.account async for item in group.list_bank_statements()] == ["2345"]
+    lines = [item async for item in group.list_bank_statement_lines(status="unmatched")]
+    assert (await group.list_match_candidates(lines[0].id)).data == []
+    matched = await group.match_bank_statement_line(lines[2].id, payout_id=payout_id)
+    assert (matched.status, matched.payout_id) == ("matched", payout_id)
+    assert (await group.post_bank_statement_line(lines[0].id, reason="fee")).status == "posted"
+    assert (await group.ignore_bank_statement_line(lines[1].id, reason="fee")).reason == "fee"
+    assert (await group.unmatch_bank_statement_line(lines[1].id)).status == "unmatched"
 
 
 async def call_day_close_operations(

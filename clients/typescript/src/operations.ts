@@ -3412,6 +3412,134 @@ export class Operations extends Transport {
   }
 
   /**
+   * Import a bank statement.
+   *
+   * Send the file as the request body: camt.053 (versions 02 and 08), MT940 or CSV, at most 8 MiB
+   * and 50,000 lines. A CSV file has the columns `date`, `amount`, `reference` and `description`
+   * with signed amounts, or those of the account's saved mapping. `bank_account_id` names the
+   * account for CSV; without it, the platform's only verified one is used.
+   *
+   * Lines are matched with payouts by their `reference`, with deposits by theirs, and otherwise with
+   * the only candidate that has the same amount within 3 days. A matched payout becomes paid, or
+   * returned if the bank sent the money back. The same statement twice gets 409
+   * `DUPLICATE_REFERENCE`. Lines known from an earlier statement are skipped and counted. An
+   * unreadable file gets 422 with `details.line`.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  importBankStatement(body: string | Uint8Array<ArrayBuffer>, query: { format?: schemas.BankStatementFormat; bank_account_id?: string; } = {}, options?: RequestOptions): Promise<schemas.BankStatementRecord> {
+    return this.send("POST", `/api/v1/bank-statements`, { body, query }, options);
+  }
+
+  /**
+   * List bank statements, newest first.
+   *
+   * `account` has the last four characters.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  listBankStatements(query: { limit?: number; cursor?: string; bank_account_id?: string; } = {}, options?: RequestOptions): List<schemas.BankStatementPage, schemas.BankStatementRecord> {
+    return this.list("GET", `/api/v1/bank-statements`, { query }, options);
+  }
+
+  /**
+   * List statement lines, newest first.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  listBankStatementLines(query: { limit?: number; cursor?: string; status?: schemas.LineStatus; statement_id?: string; } = {}, options?: RequestOptions): List<schemas.BankStatementLinePage, schemas.BankStatementLine> {
+    return this.list("GET", `/api/v1/bank-statements/lines`, { query }, options);
+  }
+
+  /**
+   * Get a bank statement with its complete account number.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  getBankStatement(id: string, options?: RequestOptions): Promise<schemas.BankStatementRecord> {
+    return this.send("GET", `/api/v1/bank-statements/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /**
+   * List what a statement line could be matched with.
+   *
+   * The list has payouts and deposits with the line's amount that no other line belongs to: first
+   * payouts that the line names, and deposits within 30 days.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  listMatchCandidates(id: string, options?: RequestOptions): Promise<schemas.MatchCandidates> {
+    return this.send("GET", `/api/v1/bank-statements/lines/${encodeURIComponent(id)}/candidates`, {}, options);
+  }
+
+  /**
+   * Match a statement line with a transaction or a payout.
+   *
+   * The amounts must agree. A submitted payout becomes paid, and a paid one becomes returned if the
+   * line is a credit. A transaction, or a payout that staff have marked already, is only linked. A
+   * transaction belongs to at most one line: otherwise 409 `DUPLICATE_REFERENCE`.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  matchBankStatementLine(id: string, body: schemas.LineMatch = {}, options?: RequestOptions): Promise<schemas.BankStatementLine> {
+    return this.send("POST", `/api/v1/bank-statements/lines/${encodeURIComponent(id)}/match`, { body }, options);
+  }
+
+  /**
+   * Post a statement line to suspense.
+   *
+   * The amount moves between cash and `suspense`, in a transaction of the type `bank_posting`.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  postBankStatementLine(id: string, body: schemas.LinePosting, options?: RequestOptions): Promise<schemas.BankStatementLine> {
+    return this.send("POST", `/api/v1/bank-statements/lines/${encodeURIComponent(id)}/post`, { body }, options);
+  }
+
+  /**
+   * Ignore a statement line.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  ignoreBankStatementLine(id: string, body: schemas.LineIgnoring, options?: RequestOptions): Promise<schemas.BankStatementLine> {
+    return this.send("POST", `/api/v1/bank-statements/lines/${encodeURIComponent(id)}/ignore`, { body }, options);
+  }
+
+  /**
+   * Make a statement line unmatched again.
+   *
+   * A posted line is booked back. A line that paid or returned a payout gets 409 `LINE_NOT_OPEN`.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  unmatchBankStatementLine(id: string, body: schemas.LineUnmatching = {}, options?: RequestOptions): Promise<schemas.BankStatementLine> {
+    return this.send("POST", `/api/v1/bank-statements/lines/${encodeURIComponent(id)}/unmatch`, { body }, options);
+  }
+
+  /**
+   * Get the column names in a bank's CSV statements.
+   *
+   * Without a saved mapping, the response is 404 `NOT_FOUND`.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  getCsvMapping(id: string, options?: RequestOptions): Promise<schemas.CsvMapping> {
+    return this.send("GET", `/api/v1/bank-accounts/${encodeURIComponent(id)}/csv-mapping`, {}, options);
+  }
+
+  /**
+   * Save the column names in a bank's CSV statements.
+   *
+   * Later imports for the account use the mapping if a file has its columns. Names are compared
+   * without case, and lines above the header are ignored.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  setCsvMapping(id: string, body: schemas.CsvMapping, options?: RequestOptions): Promise<schemas.CsvMapping> {
+    return this.send("PUT", `/api/v1/bank-accounts/${encodeURIComponent(id)}/csv-mapping`, { body }, options);
+  }
+
+  /**
    * Get whether the process responds.
    *
    * Checks nothing else: a process that cannot reach the database must not be restarted.

@@ -619,6 +619,81 @@ export interface BankPayoutReceipt {
   new_balance: string | null;
 }
 
+export type BankStatementFormat = "camt.053" | "mt940" | "csv";
+
+/**
+ * Booked item on a bank statement. A positive `amount` was received.
+ *
+ *     `transaction_id` is the transaction that moved the platform's cash: the deposit, the payout's
+ *     payment or return, or the posting to `suspense`.
+ */
+export interface BankStatementLine {
+  id: string;
+  statement_id: string;
+  date: string;
+  amount: string;
+  currency: string;
+  reference: string | null;
+  description: string | null;
+  status: LineStatus;
+  transaction_id: string | null;
+  payout_id: string | null;
+  reason: string | null;
+}
+
+/**
+ * One page of a list.
+ *
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
+ *     otherwise.
+ */
+export interface BankStatementLinePage {
+  data: BankStatementLine[];
+  has_more: boolean;
+  next_cursor: string | null;
+  masked?: boolean;
+}
+
+/**
+ * One page of a list.
+ *
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
+ *     otherwise.
+ */
+export interface BankStatementPage {
+  data: BankStatementRecord[];
+  has_more: boolean;
+  next_cursor: string | null;
+  masked?: boolean;
+}
+
+/**
+ * Bank statement with the number of its lines by status.
+ *
+ *     `account` is the account number, complete only in the record of one statement. In lists, it has
+ *     the last four characters. `bank_account_id` is the platform's bank account with this number, if
+ *     there is one. `skipped` lines were known from an earlier statement and are not stored again.
+ */
+export interface BankStatementRecord {
+  id: string;
+  format: BankStatementFormat;
+  account: string;
+  bank_account_id: string | null;
+  currency: string;
+  from: string;
+  to: string;
+  opening_balance: string | null;
+  closing_balance: string | null;
+  lines: number;
+  matched: number;
+  unmatched: number;
+  posted: number;
+  ignored: number;
+  skipped: number;
+  created_by: string;
+  created_at: string;
+}
+
 export interface BatchLatencyStats {
   count: number;
   average_ms: number | null;
@@ -1008,6 +1083,30 @@ export interface CredentialParameters {
   type: PublicKeyCredentialType;
 }
 
+export type CsvDateFormat = "YYYY-MM-DD" | "DD.MM.YYYY" | "DD/MM/YYYY" | "DD-MM-YYYY" | "MM/DD/YYYY" | "YYYYMMDD";
+
+export type CsvDecimalSeparator = "." | ",";
+
+/**
+ * Column names in a bank's CSV files.
+ *
+ *     A file has one signed `amount` column, or a `debit` and a `credit` column. The texts of several
+ *     `description` columns are joined.
+ */
+export interface CsvMapping {
+  date: string;
+  amount?: string | null;
+  debit?: string | null;
+  credit?: string | null;
+  reference?: string | null;
+  /** Default: `[]` */
+  description?: string[] | null;
+  /** Default: `YYYY-MM-DD` */
+  date_format?: CsvDateFormat | null;
+  /** Default: `.` */
+  decimal_separator?: CsvDecimalSeparator | null;
+}
+
 export interface DayClosedEvent {
   type: "day.closed";
   /** When the event occurred */
@@ -1279,7 +1378,7 @@ export interface ErrorBody {
   details?: Record<string, unknown>;
 }
 
-export type ErrorCode = "INVALID_REQUEST" | "INVALID_PIN" | "SAME_PIN" | "INVALID_OTP" | "PERMANENT_BLOCK" | "MAX_CHILD_CARDS" | "MISSING_PARENT" | "UNAUTHORIZED" | "INSUFFICIENT_FUNDS" | "INSUFFICIENT_FLOAT" | "FORBIDDEN" | "ACCOUNT_LOCKED" | "OTP_REQUIRED" | "PIN_REQUIRED" | "SUBSCRIBER_BLOCKED" | "CARD_NOT_ACTIVE" | "CARD_PROOF_REQUIRED" | "CARD_NOT_GENUINE" | "AGENT_NOT_ACTIVE" | "PROCESSOR_SUSPENDED" | "PARTNER_SUSPENDED" | "TERMINAL_BLOCKED" | "COMPLIANCE_REJECTED" | "TRANSACTION_LIMIT_EXCEEDED" | "CARD_LIMIT_EXCEEDED" | "DAILY_LIMIT_EXCEEDED" | "MONTHLY_LIMIT_EXCEEDED" | "MAX_BALANCE_EXCEEDED" | "SUBSCRIBER_NOT_FOUND" | "CARD_NOT_FOUND" | "KEYSET_NOT_FOUND" | "AGENT_NOT_FOUND" | "PROCESSOR_NOT_FOUND" | "TERMINAL_NOT_FOUND" | "PARTNER_NOT_FOUND" | "ACCOUNT_NOT_FOUND" | "TRANSACTION_NOT_FOUND" | "ALERT_NOT_FOUND" | "RULE_NOT_FOUND" | "REQUEST_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "DISPUTE_NOT_FOUND" | "DAY_NOT_FOUND" | "RECALL_NOT_FOUND" | "BANK_ACCOUNT_NOT_FOUND" | "PAYOUT_NOT_FOUND" | "PAYOUT_RUN_NOT_FOUND" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "DUPLICATE_PHONE" | "DUPLICATE_ID_NUMBER" | "DUPLICATE_EMAIL" | "DUPLICATE_REQUEST" | "DUPLICATE_REFERENCE" | "CARD_ALREADY_LINKED" | "CARD_NOT_LINKED" | "CARD_PROOF_USED" | "KEYSET_RETIRED" | "ALREADY_BLOCKED" | "NOT_BLOCKED" | "NOT_CLOSABLE" | "ALREADY_REFUNDED" | "NOT_REFUNDABLE" | "ALREADY_RESOLVED" | "APPROVAL_NOT_PENDING" | "ALREADY_DISPUTED" | "NOT_DISPUTABLE" | "DISPUTE_NOT_OPEN" | "NOT_REVERSIBLE" | "NOT_RECALLABLE" | "RECALL_NOT_OPEN" | "ALREADY_SUSPENDED" | "NOT_SUSPENDED" | "DAY_NOT_CLOSED" | "BANK_ACCOUNT_NOT_VERIFIED" | "PAYOUT_NOT_PENDING" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_ENCODING" | "VALIDATION_FAILED" | "CURRENCY_NOT_SUPPORTED" | "SELF_TRANSFER" | "REFUND_EXCEEDS_REMAINING" | "REVERSAL_EXCEEDS_REMAINING" | "KYC_REQUIREMENTS_NOT_MET" | "RATE_LIMITED" | "INTERNAL_ERROR" | "SERVICE_UNAVAILABLE";
+export type ErrorCode = "INVALID_REQUEST" | "INVALID_PIN" | "SAME_PIN" | "INVALID_OTP" | "PERMANENT_BLOCK" | "MAX_CHILD_CARDS" | "MISSING_PARENT" | "UNAUTHORIZED" | "INSUFFICIENT_FUNDS" | "INSUFFICIENT_FLOAT" | "FORBIDDEN" | "ACCOUNT_LOCKED" | "OTP_REQUIRED" | "PIN_REQUIRED" | "SUBSCRIBER_BLOCKED" | "CARD_NOT_ACTIVE" | "CARD_PROOF_REQUIRED" | "CARD_NOT_GENUINE" | "AGENT_NOT_ACTIVE" | "PROCESSOR_SUSPENDED" | "PARTNER_SUSPENDED" | "TERMINAL_BLOCKED" | "COMPLIANCE_REJECTED" | "TRANSACTION_LIMIT_EXCEEDED" | "CARD_LIMIT_EXCEEDED" | "DAILY_LIMIT_EXCEEDED" | "MONTHLY_LIMIT_EXCEEDED" | "MAX_BALANCE_EXCEEDED" | "SUBSCRIBER_NOT_FOUND" | "CARD_NOT_FOUND" | "KEYSET_NOT_FOUND" | "AGENT_NOT_FOUND" | "PROCESSOR_NOT_FOUND" | "TERMINAL_NOT_FOUND" | "PARTNER_NOT_FOUND" | "ACCOUNT_NOT_FOUND" | "TRANSACTION_NOT_FOUND" | "ALERT_NOT_FOUND" | "RULE_NOT_FOUND" | "REQUEST_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "DISPUTE_NOT_FOUND" | "DAY_NOT_FOUND" | "RECALL_NOT_FOUND" | "BANK_ACCOUNT_NOT_FOUND" | "PAYOUT_NOT_FOUND" | "PAYOUT_RUN_NOT_FOUND" | "BANK_STATEMENT_NOT_FOUND" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "DUPLICATE_PHONE" | "DUPLICATE_ID_NUMBER" | "DUPLICATE_EMAIL" | "DUPLICATE_REQUEST" | "DUPLICATE_REFERENCE" | "CARD_ALREADY_LINKED" | "CARD_NOT_LINKED" | "CARD_PROOF_USED" | "KEYSET_RETIRED" | "ALREADY_BLOCKED" | "NOT_BLOCKED" | "NOT_CLOSABLE" | "ALREADY_REFUNDED" | "NOT_REFUNDABLE" | "ALREADY_RESOLVED" | "APPROVAL_NOT_PENDING" | "ALREADY_DISPUTED" | "NOT_DISPUTABLE" | "DISPUTE_NOT_OPEN" | "NOT_REVERSIBLE" | "NOT_RECALLABLE" | "RECALL_NOT_OPEN" | "ALREADY_SUSPENDED" | "NOT_SUSPENDED" | "DAY_NOT_CLOSED" | "BANK_ACCOUNT_NOT_VERIFIED" | "PAYOUT_NOT_PENDING" | "LINE_NOT_OPEN" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_ENCODING" | "VALIDATION_FAILED" | "CURRENCY_NOT_SUPPORTED" | "SELF_TRANSFER" | "REFUND_EXCEEDS_REMAINING" | "REVERSAL_EXCEEDS_REMAINING" | "KYC_REQUIREMENTS_NOT_MET" | "RATE_LIMITED" | "INTERNAL_ERROR" | "SERVICE_UNAVAILABLE";
 
 export type Factor = "totp" | "passkey";
 
@@ -1311,12 +1410,14 @@ export interface FeeRules {
   data: FeeRule[];
 }
 
+/** Float funding. `reference` is the deposit's reference on the bank statement. */
 export interface FloatFunding {
   request_id?: string | null;
   /** The platform currency's ISO 4217 code */
   currency?: string | null;
   /** Decimal amount in major units */
   amount: string;
+  reference?: string | null;
   description?: string | null;
 }
 
@@ -1691,6 +1792,38 @@ export interface Limits {
   max_balance: string;
 }
 
+export interface LineIgnoring {
+  request_id?: string | null;
+  /** The platform currency's ISO 4217 code */
+  currency?: string | null;
+  reason: string;
+}
+
+/** The transaction or the payout that a line belongs to: one of both. */
+export interface LineMatch {
+  request_id?: string | null;
+  /** The platform currency's ISO 4217 code */
+  currency?: string | null;
+  transaction_id?: string | null;
+  payout_id?: string | null;
+}
+
+export interface LinePosting {
+  request_id?: string | null;
+  /** The platform currency's ISO 4217 code */
+  currency?: string | null;
+  reason: string;
+}
+
+export type LineStatus = "unmatched" | "matched" | "posted" | "ignored";
+
+/** Return of a line to `unmatched`. */
+export interface LineUnmatching {
+  request_id?: string | null;
+  /** The platform currency's ISO 4217 code */
+  currency?: string | null;
+}
+
 export interface Live {
   live: boolean;
 }
@@ -1777,6 +1910,22 @@ export interface LookupCardResponse {
   card_type: CardType | null;
   status: CardStatus;
   holder_name: string | null;
+}
+
+/** Payout or transaction with a line's amount. Exactly one of the IDs is set. */
+export interface MatchCandidate {
+  payout_id: string | null;
+  transaction_id: string | null;
+  name: string;
+  amount: string;
+  date: string;
+  reference: string | null;
+}
+
+/** A line, and what it could be matched with: first what its text names, then by date. */
+export interface MatchCandidates {
+  line: BankStatementLine;
+  data: MatchCandidate[];
 }
 
 /**
@@ -2202,12 +2351,14 @@ export interface PartnerCreated {
   webhook_secret: string;
 }
 
+/** Deposit by a partner. `reference` is its reference on the bank statement. */
 export interface PartnerDeposit {
   request_id?: string | null;
   /** The platform currency's ISO 4217 code */
   currency?: string | null;
   /** Decimal amount in major units */
   amount: string;
+  reference?: string | null;
 }
 
 export interface PartnerDepositReceipt {
@@ -2931,6 +3082,13 @@ export interface ReceiptsResent {
 export interface Recipient {
   name: string | null;
   card_serial?: string;
+}
+
+export interface ReconciliationUnmatchedEvent {
+  type: "reconciliation.unmatched";
+  /** When the event occurred */
+  timestamp: string;
+  data: BankStatementRecord;
 }
 
 export interface Refresh {
@@ -3724,7 +3882,8 @@ export type TransactionParty = "sender" | "receiver";
  *     A refund changes the merchant's balance by `fee_refunded` minus `amount`.
  *
  *     `refunded_amount` is the part of a card payment that was refunded, and `reversed_amount` the
- *     part of any other transaction that was reversed.
+ *     part of any other transaction that was reversed. `reference` is the reference on the bank
+ *     statement, of a deposit or of a bank posting.
  *
  *     Fields without a value are null. Only two fields can be absent: `failure_details`, which admins
  *     receive for a decline that has details, and `masked`.
@@ -3752,6 +3911,7 @@ export interface TransactionRecord {
   merchant_id: string | null;
   merchant_name: string | null;
   transaction_ref: string | null;
+  reference: string | null;
   approval_code: string | null;
   original_transaction_id: string | null;
   refunded_amount: string;
@@ -4046,9 +4206,9 @@ export interface WebhookEndpointWithSecret {
   secret: string;
 }
 
-export type WebhookEventFilter = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "transaction.reversed" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "dispute.created" | "dispute.answered" | "dispute.decided" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "payout.requested" | "payout.paid" | "payout.returned" | "payout.cancelled" | "day.closed" | "processor.suspended" | "webhook_endpoint.disabled" | "*";
+export type WebhookEventFilter = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "transaction.reversed" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "dispute.created" | "dispute.answered" | "dispute.decided" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "payout.requested" | "payout.paid" | "payout.returned" | "payout.cancelled" | "day.closed" | "reconciliation.unmatched" | "processor.suspended" | "webhook_endpoint.disabled" | "*";
 
-export type WebhookEventType = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "transaction.reversed" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "dispute.created" | "dispute.answered" | "dispute.decided" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "payout.requested" | "payout.paid" | "payout.returned" | "payout.cancelled" | "day.closed" | "processor.suspended" | "webhook_endpoint.disabled" | "webhook.test";
+export type WebhookEventType = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "transaction.reversed" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "dispute.created" | "dispute.answered" | "dispute.decided" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "payout.requested" | "payout.paid" | "payout.returned" | "payout.cancelled" | "day.closed" | "reconciliation.unmatched" | "processor.suspended" | "webhook_endpoint.disabled" | "webhook.test";
 
 export interface WebhookTestEvent {
   type: "webhook.test";
@@ -4137,6 +4297,7 @@ export type WebhookEvent =
   PayoutReturnedEvent |
   PayoutCancelledEvent |
   DayClosedEvent |
+  ReconciliationUnmatchedEvent |
   ProcessorSuspendedEvent |
   WebhookEndpointDisabledEvent |
   WebhookTestEvent;

@@ -16,16 +16,19 @@ T = TypeVar("T")
 _ID_PREFIXES: Final = {
     "account_id": ids.ACCOUNT,
     "api_key_id": ids.KEY,
+    "bank_account_id": ids.BANK_ACCOUNT,
     "assignee": ids.ADMIN,
     "created_by": ids.ADMIN,
     "keyset_id": ids.CARD_KEYSET,
     "parent_agent_id": ids.AGENT,
     "partner_id": ids.PARTNER,
+    "payout_id": ids.PAYOUT,
     "processor_id": ids.PROCESSOR,
     "resolved_by": ids.ADMIN,
     "reversal_id": ids.TRANSACTION,
     "rotated_by": ids.ADMIN,
     "rule_id": ids.RULE,
+    "statement_id": ids.BANK_STATEMENT,
     "subscriber_id": ids.SUBSCRIBER,
     "terminal_id": ids.TERMINAL,
     "transaction_id": ids.TRANSACTION,
@@ -38,6 +41,8 @@ AlertId = Annotated[int, ids.ALERT]
 ApiKeyId = Annotated[int, ids.KEY]
 ApprovalId = Annotated[int, ids.APPROVAL]
 BankAccountId = Annotated[int, ids.BANK_ACCOUNT]
+BankStatementId = Annotated[int, ids.BANK_STATEMENT]
+BankStatementLineId = Annotated[int, ids.BANK_STATEMENT_LINE]
 CardKeysetId = Annotated[int, ids.CARD_KEYSET]
 DeliveryId = Annotated[int, ids.DELIVERY]
 DisputeId = Annotated[int, ids.DISPUTE]
@@ -60,6 +65,8 @@ NOT_FOUND_CODES: Final = {
     ids.ALERT: Code.ALERT_NOT_FOUND,
     ids.APPROVAL: Code.APPROVAL_NOT_FOUND,
     ids.BANK_ACCOUNT: Code.BANK_ACCOUNT_NOT_FOUND,
+    ids.BANK_STATEMENT: Code.BANK_STATEMENT_NOT_FOUND,
+    ids.BANK_STATEMENT_LINE: Code.BANK_STATEMENT_NOT_FOUND,
     ids.CARD_KEYSET: Code.KEYSET_NOT_FOUND,
     ids.DISPUTE: Code.DISPUTE_NOT_FOUND,
     ids.PARTNER: Code.PARTNER_NOT_FOUND,

@@ -51,6 +51,9 @@ def account_party(account_id: int) -> Party:
 #: Platform account for cash that enters or leaves the ledger.
 CASH_PARTY = Party("owner", 0, chart.CASH)
 PAYOUTS_IN_TRANSIT_PARTY = Party("owner", 0, chart.PAYOUTS_IN_TRANSIT)
+SUSPENSE_PARTY = Party("owner", 0, chart.SUSPENSE)
+#: The payout determines the parties, once it is loaded.
+UNKNOWN_PARTY = Party("account", 0)
 
 
 class ScopedIdempotencyKey(msgspec.Struct, frozen=True, gc=False):
@@ -141,6 +144,19 @@ class PayoutChange(msgspec.Struct, frozen=True, array_like=True, kw_only=True, g
     return_reason: str | None = None
 
 
+class BankLineChange(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
+    """Bank statement line that a command changes in its database transaction.
+
+    The command is rejected if the line's status is no longer `before`.
+    """
+
+    line_id: int
+    before: str
+    status: str
+    reason: str | None = None
+    key: ScopedIdempotencyKey | None = None  # of the request that changes the line
+
+
 PinPolicy = Literal["if_given", "required", "above_no_pin_limit"]
 
 #: When the payer must enter a PIN, by transaction type. Other types have no PIN.
@@ -191,6 +207,7 @@ class Command(
     approval_id: int | None = None  # approval whose execution ends with the command
     traceparent: str | None = None  # the request's span, if traces are exported
     dispute: DisputeRefund | None = None  # ended by this refund
+    bank_line: BankLineChange | None = None
 
 
 class ReviewDecision(

@@ -13,6 +13,7 @@ from tapgate.events.webhooks.event_data import RecordLoader
 from tapgate.http.api.openapi_webhooks import WebhookEvent
 from tapgate_client.schemas.agents import AgentRecord
 from tapgate_client.schemas.approvals import ApprovalRecord
+from tapgate_client.schemas.bank_statements import BankStatementRecord
 from tapgate_client.schemas.cards import CardRecord
 from tapgate_client.schemas.compliance import AlertRecord
 from tapgate_client.schemas.day_close import ClosedDay
@@ -50,6 +51,7 @@ EVENT_RECORD_TYPES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "approval": ApprovalRecord,
     "payout": PayoutRecord,
     "day": ClosedDay,
+    "reconciliation": BankStatementRecord,
     "processor": ProcessorRecord,
     "webhook_endpoint": DisabledEndpoint,
     "webhook": TestEventData,

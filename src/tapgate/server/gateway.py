@@ -34,6 +34,8 @@ from tapgate.business.finance.day_close.worker import DayCloseWorker
 from tapgate.business.finance.general_ledger import routes as general_ledger
 from tapgate.business.finance.payouts import routes as payouts
 from tapgate.business.finance.payouts.schedule_worker import PayoutScheduleWorker
+from tapgate.business.finance.reconciliation import routes as reconciliation
+from tapgate.business.finance.reconciliation.imports import StatementWorker
 from tapgate.business.inbox import routes as work_queues
 from tapgate.business.merchants.pos import routes as pos
 from tapgate.business.merchants.pos import staff_refunds
@@ -154,6 +156,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     day_close.endpoints,
     bank_accounts.endpoints,
     payouts.endpoints,
+    reconciliation.endpoints,
 )
 
 #: Currency for amounts in the OpenAPI document, if no installation is described.
@@ -245,6 +248,7 @@ def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[N
         DayCloseWorker(services).run(),
         RecallWorker(services).run(),
         PayoutScheduleWorker(services).run(),
+        StatementWorker(services).run(),
         LedgerMaintenance(services.database, services.clock).run(),
     )
 

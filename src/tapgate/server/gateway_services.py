@@ -13,6 +13,7 @@ from tapgate.business.approvals.guarded_calls import run_guarded
 from tapgate.business.compliance.alerts.operations import close_alert
 from tapgate.business.disputes.operations import finish_refund as finish_dispute
 from tapgate.business.finance.payouts.operations import record_command
+from tapgate.business.finance.reconciliation.operations import record_line_command
 from tapgate.business.merchants.pos.payments import record_refund
 from tapgate.business.payments.recalls.operations import record_recall
 from tapgate.business.payments.transactions.reversals import record_reversal
@@ -342,7 +343,9 @@ async def _write_related_rows(
                 await record_refund(tx, command.audit, result, currency=currency)
             if command.dispute is not None:
                 await finish_dispute(tx, command.audit, command.dispute, vault=vault)
-            await record_command(tx, Actor.from_audit_facts(command.audit), command)
+            actor = Actor.from_audit_facts(command.audit)
+            await record_command(tx, actor, command)
+            await record_line_command(tx, actor, command, result)
     if command.approval_id is not None:
         await approvals.end_execution(
             tx,

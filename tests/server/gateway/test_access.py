@@ -143,6 +143,11 @@ POST /payouts/{id}/cancel, /payouts/{id}/paid, /payouts/{id}/returned -> F A
 POST, GET /payout-runs -> F A
 GET /payout-runs/{id}, /payout-runs/{id}/file -> F A
 GET, PUT /processors/{id}/payout-schedule -> F A
+POST, GET /bank-statements -> F A
+GET /bank-statements/{id}, /bank-statements/lines, /bank-statements/lines/{id}/candidates -> F A
+POST /bank-statements/lines/{id}/match, /bank-statements/lines/{id}/post -> F A
+POST /bank-statements/lines/{id}/ignore, /bank-statements/lines/{id}/unmatch -> F A
+GET, PUT /bank-accounts/{id}/csv-mapping -> F A
 GET /transactions/{id}/proof -> payments:read · all · svc
 POST /support/requests -> svc
 GET /support/requests, /support/requests/{id} -> A S

@@ -57,6 +57,7 @@ class Code(StrEnum):
     BANK_ACCOUNT_NOT_FOUND = "BANK_ACCOUNT_NOT_FOUND"
     PAYOUT_NOT_FOUND = "PAYOUT_NOT_FOUND"
     PAYOUT_RUN_NOT_FOUND = "PAYOUT_RUN_NOT_FOUND"
+    BANK_STATEMENT_NOT_FOUND = "BANK_STATEMENT_NOT_FOUND"
     NOT_FOUND = "NOT_FOUND"
     METHOD_NOT_ALLOWED = "METHOD_NOT_ALLOWED"
     DUPLICATE_PHONE = "DUPLICATE_PHONE"
@@ -86,6 +87,7 @@ class Code(StrEnum):
     DAY_NOT_CLOSED = "DAY_NOT_CLOSED"
     BANK_ACCOUNT_NOT_VERIFIED = "BANK_ACCOUNT_NOT_VERIFIED"
     PAYOUT_NOT_PENDING = "PAYOUT_NOT_PENDING"
+    LINE_NOT_OPEN = "LINE_NOT_OPEN"
     PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
     UNSUPPORTED_ENCODING = "UNSUPPORTED_ENCODING"
     VALIDATION_FAILED = "VALIDATION_FAILED"
@@ -148,6 +150,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.BANK_ACCOUNT_NOT_FOUND: (404, "Bank account not found"),
     Code.PAYOUT_NOT_FOUND: (404, "Payout not found"),
     Code.PAYOUT_RUN_NOT_FOUND: (404, "Payout run not found"),
+    Code.BANK_STATEMENT_NOT_FOUND: (404, "Bank statement not found"),
     Code.NOT_FOUND: (404, "Not found"),
     Code.METHOD_NOT_ALLOWED: (405, "Method not allowed"),
     Code.DUPLICATE_PHONE: (409, "Phone number is already registered"),
@@ -177,6 +180,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.DAY_NOT_CLOSED: (409, "Day is not closed"),
     Code.BANK_ACCOUNT_NOT_VERIFIED: (409, "Bank account is not verified"),
     Code.PAYOUT_NOT_PENDING: (409, "Payout status does not allow this"),
+    Code.LINE_NOT_OPEN: (409, "Line status does not allow this"),
     Code.PAYLOAD_TOO_LARGE: (413, "Request body too large"),
     Code.UNSUPPORTED_ENCODING: (415, "Content-Encoding is not supported"),
     Code.VALIDATION_FAILED: (422, "Validation failed"),

@@ -29,6 +29,8 @@ RECALL = "rcl_"
 BANK_ACCOUNT = "bnk_"
 PAYOUT = "po_"
 PAYOUT_RUN = "run_"
+BANK_STATEMENT = "bst_"
+BANK_STATEMENT_LINE = "bsl_"
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]

@@ -106,6 +106,7 @@ TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "General ledger": "GL codes, balances by account kind, trial balance and journal.",
     "Day close": "Closed days, the keys that sign them, and inclusion proofs.",
     "Bank accounts": "Bank accounts of merchants, partners, agents and the platform.",
+    "Reconciliation": "Bank statements, and what their lines are matched with.",
     "Payouts": "Payouts to bank accounts, payout runs with bank files, and payout schedules.",
     "System": "Health, metrics and the OpenAPI document.",
 }
@@ -120,6 +121,10 @@ PARAMETER_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "api_key_id": "API key ID",
     "as_of": "Include entries up to this time or date. Default: now",
     "assignee": "Only items that are assigned to this admin, or `none` for unassigned items",
+    "bank_account_id": "Only statements of this bank account",
+    "BankStatementQuery.bank_account_id": "The platform's bank account, for a CSV file",
+    "BankStatementQuery.format": "Format of the file. Default: detected",
+    "statement_id": "Only lines of this statement",
     "card_serial": "Only records for the card with this serial",
     "date": "Day of the platform's calendar",
     "day": "Entry day, in the platform's time zone",

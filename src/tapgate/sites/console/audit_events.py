@@ -17,7 +17,9 @@ _ACTIONS: Final[Mapping[str, str]] = {
     "api_key": "created deleted rotated updated",
     "approval": "approved cancelled created executed expired rejected result_disclosed",
     "approval_rules": "resumed suspended updated",
-    "bank_account": "blocked created verified",
+    "bank_account": "blocked created csv_mapping_updated verified",
+    "bank_statement": "imported",
+    "bank_statement_line": "ignored matched posted reopened",
     "branding": "updated",
     "card": "blocked linked personalization_started personalized replaced replacement_requested"
     " unblocked updated uploaded"

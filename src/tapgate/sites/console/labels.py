@@ -44,6 +44,8 @@ _LABELS: Final[Mapping[str, str]] = {
     "review_release": "Release of held payments",
     "gl_codes": "GL codes",
     "bank_accounts": "Verification of bank accounts",
+    "mt940": "MT940",
+    "YYYYMMDD": "YYYYMMDD",
     "sub_agent": "Sub-agent",
     "super_agent": "Super-agent",
     "PARENT": "Primary",

@@ -59,6 +59,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "years",
         "verify-receipt",
         "payouts",
+        "reconciliation",
         "alerts",
         "logs",
         "audit",

@@ -328,6 +328,7 @@ class AgentsOperations(OperationGroup[M]):
         request_id: str | None = None,
         currency: str | None = None,
         amount: Money,
+        reference: str | None = None,
         description: str | None = None,
     ) -> FundingReceipt:
         """Fund an agent's float.
@@ -347,6 +348,7 @@ class AgentsOperations(OperationGroup[M]):
                 request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
                 currency="SLE",
                 amount="500.00",
+                reference="DEP-2026-017",
                 description="Float for the weekend",
             )
         """

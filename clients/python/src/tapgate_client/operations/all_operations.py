@@ -25,6 +25,7 @@ from tapgate_client.operations.payouts import PayoutsOperations
 from tapgate_client.operations.pos import PosOperations
 from tapgate_client.operations.processors import ProcessorsOperations
 from tapgate_client.operations.recalls import RecallsOperations
+from tapgate_client.operations.reconciliation import ReconciliationOperations
 from tapgate_client.operations.search import SearchOperations
 from tapgate_client.operations.subscribers import SubscribersOperations
 from tapgate_client.operations.support import SupportOperations
@@ -102,3 +103,5 @@ class AllOperations(OperationGroup[M]):
         self.bank_accounts: BankAccountsOperations[M] = BankAccountsOperations(transport)
         #: Payouts to bank accounts, payout runs with bank files, and payout schedules.
         self.payouts: PayoutsOperations[M] = PayoutsOperations(transport)
+        #: Bank statements, and what their lines are matched with.
+        self.reconciliation: ReconciliationOperations[M] = ReconciliationOperations(transport)

@@ -112,6 +112,7 @@ class PartnersOperations(OperationGroup[M]):
         request_id: str | None = None,
         currency: str | None = None,
         amount: Money,
+        reference: str | None = None,
     ) -> PartnerDepositReceipt:
         """Deposit money into a partner's account.
 
@@ -130,6 +131,7 @@ class PartnersOperations(OperationGroup[M]):
                 request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
                 currency="SLE",
                 amount="500.00",
+                reference="DEP-2026-017",
             )
         """
 

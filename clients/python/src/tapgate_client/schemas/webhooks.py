@@ -67,6 +67,7 @@ WEBHOOK_EVENT_CATALOG: Final = (
     EventType("payout.returned", "The bank returned a payout to its owner."),
     EventType("payout.cancelled", "A payout was cancelled."),
     EventType("day.closed", "A day of the ledger was closed."),
+    EventType("reconciliation.unmatched", "A bank statement has lines that match nothing."),
     EventType("processor.suspended", "A processor was suspended."),
     EventType(ENDPOINT_DISABLED, "A webhook endpoint was disabled."),
 )

@@ -1,7 +1,7 @@
 """Payout requests: the bank account to use, and the ledger commands."""
 
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tapgate.business.finance.bank_accounts import queries as bank_accounts
 from tapgate.business.finance.bank_accounts.model import BankAccount, parse_owner_id
@@ -11,7 +11,7 @@ from tapgate.business.payments.transactions.money_requests import get_channel, t
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.request_context import GuardedRequest
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Command, NewPayout, Party, PayoutChange
+from tapgate.ledger.commands import Command, NewPayout, PayoutChange
 from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.errors import ApiError, Code, invalid_field
@@ -98,31 +98,30 @@ async def _find_account(reader: Any, number: int) -> BankAccount | None:
         return None
 
 
-#: The payout determines the parties, once it is loaded.
-_UNKNOWN_PARTY = Party("account", 0)
+#: Statuses from which a payout can get a status.
+ALLOWED_STATUSES: Final = {
+    PayoutStatus.CANCELLED: (PayoutStatus.REQUESTED,),
+    PayoutStatus.PAID: (PayoutStatus.SUBMITTED,),
+    PayoutStatus.RETURNED: (PayoutStatus.SUBMITTED, PayoutStatus.PAID),
+}
 
 
 def build_change_command(
     request: GuardedRequest, payout_id: int, status: PayoutStatus, body: MoneyRequest
 ) -> Command:
     """Return the command that cancels, confirms or returns a payout."""
-    allowed = {
-        PayoutStatus.CANCELLED: (PayoutStatus.REQUESTED,),
-        PayoutStatus.PAID: (PayoutStatus.SUBMITTED,),
-        PayoutStatus.RETURNED: (PayoutStatus.SUBMITTED, PayoutStatus.PAID),
-    }[status]
     return Command(
         type=chart.BANK_POSTING if status == PayoutStatus.PAID else chart.PAYOUT_RETURN,
         channel=get_channel(request.principal),
-        payer=_UNKNOWN_PARTY,
-        payee=_UNKNOWN_PARTY,
+        payer=commands.UNKNOWN_PARTY,
+        payee=commands.UNKNOWN_PARTY,
         amount=None,
         idempotency_key=build_idempotency_key(request, body),
         audit=request.actor.build_audit_facts(),
         payout_change=PayoutChange(
             payout_id=payout_id,
             status=status,
-            allowed=allowed,
+            allowed=ALLOWED_STATUSES[status],
             bank_reference=getattr(body, "bank_reference", None),
             return_reason=getattr(body, "reason", None),
         ),
