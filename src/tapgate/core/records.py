@@ -43,6 +43,7 @@ ApprovalId = Annotated[int, ids.APPROVAL]
 BankAccountId = Annotated[int, ids.BANK_ACCOUNT]
 BankStatementId = Annotated[int, ids.BANK_STATEMENT]
 BankStatementLineId = Annotated[int, ids.BANK_STATEMENT_LINE]
+BatchId = Annotated[int, ids.BATCH]
 CardKeysetId = Annotated[int, ids.CARD_KEYSET]
 DeliveryId = Annotated[int, ids.DELIVERY]
 DisputeId = Annotated[int, ids.DISPUTE]
@@ -67,6 +68,7 @@ NOT_FOUND_CODES: Final = {
     ids.BANK_ACCOUNT: Code.BANK_ACCOUNT_NOT_FOUND,
     ids.BANK_STATEMENT: Code.BANK_STATEMENT_NOT_FOUND,
     ids.BANK_STATEMENT_LINE: Code.BANK_STATEMENT_NOT_FOUND,
+    ids.BATCH: Code.BATCH_NOT_FOUND,
     ids.CARD_KEYSET: Code.KEYSET_NOT_FOUND,
     ids.DISPUTE: Code.DISPUTE_NOT_FOUND,
     ids.PARTNER: Code.PARTNER_NOT_FOUND,
@@ -92,7 +94,7 @@ _NOT_FOUND_MESSAGES: Final = {
 
 
 def build_record(
-    record_type: type[Record], source: msgspec.Struct | Mapping[str, Any], **fields: object
+    record_type: type[Record], source: msgspec.Struct | Mapping[str, Any], /, **fields: object
 ) -> Record:
     """Return a record with the given fields, and its other fields copied from `source` by name.
 

@@ -69,6 +69,7 @@ REFUND: Final = TransactionType.REFUND
 REVERSAL: Final = TransactionType.REVERSAL
 PAYOUT: Final = TransactionType.PAYOUT
 PAYOUT_RETURN: Final = TransactionType.PAYOUT_RETURN
+BATCH_CREDIT: Final = TransactionType.BATCH_CREDIT
 BANK_POSTING: Final = TransactionType.BANK_POSTING
 TRANSACTION_TYPES: Final = tuple(TransactionType)
 
@@ -90,7 +91,9 @@ LIMITED_TYPES: Final = frozenset(
     {TRANSFER_P2P, TRANSFER, AGENT_CASHOUT, POS_PAYMENT, ONLINE_PAYMENT}
 )
 #: Types other than refunds that a subscriber can only receive.
-RECEIVE_ONLY_TYPES: Final = frozenset({AGENT_CASHIN, PARTNER_FUND, PROCESSOR_TRANSFER})
+RECEIVE_ONLY_TYPES: Final = frozenset(
+    {AGENT_CASHIN, PARTNER_FUND, PROCESSOR_TRANSFER, BATCH_CREDIT}
+)
 #: Possible compliance rule subjects, and the types in which each can take part.
 SUBJECT_TYPES: Final[Mapping[str, frozenset[str]]] = {
     RuleSubject.PAYER: LIMITED_TYPES,
@@ -128,6 +131,7 @@ UNDO_BY_TYPE: Final[Mapping[TransactionType, Undo]] = {
     REVERSAL: Undo.NEVER,
     PAYOUT: Undo.NEVER,
     PAYOUT_RETURN: Undo.NEVER,
+    BATCH_CREDIT: Undo.REVERSAL,
     BANK_POSTING: Undo.NEVER,
 }
 REVERSIBLE_TYPES: Final = frozenset(

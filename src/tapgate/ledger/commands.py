@@ -157,6 +157,13 @@ class BankLineChange(msgspec.Struct, frozen=True, array_like=True, kw_only=True,
     key: ScopedIdempotencyKey | None = None  # of the request that changes the line
 
 
+class BatchLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Line of a batch. It is paid once, and only while its batch is running."""
+
+    batch_id: int
+    row: int
+
+
 PinPolicy = Literal["if_given", "required", "above_no_pin_limit"]
 
 #: When the payer must enter a PIN, by transaction type. Other types have no PIN.
@@ -202,6 +209,7 @@ class Command(
     caller_error_details: dict[str, str | list[str]] | None = None
     payout: NewPayout | None = None
     payout_change: PayoutChange | None = None
+    batch_line: BatchLine | None = None  # that the command pays
     checks_restriction: bool = False  # whether to set the outcome's `is_payee_restricted`
     audit: AuditFacts | None = None  # set if rows outside the ledger commit with the command
     approval_id: int | None = None  # approval whose execution ends with the command

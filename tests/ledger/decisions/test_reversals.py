@@ -28,7 +28,7 @@ def test_every_transaction_type_says_how_it_is_undone() -> None:
     assert {kind.value for kind in chart.REVERSIBLE_TYPES} == {
         "transfer_p2p", "transfer", "agent_cashin", "agent_cashout", "agent_fund",
         "agent_transfer", "partner_fund", "partner_deposit", "processor_transfer",
-        "commission_payout",
+        "commission_payout", "batch_credit",
     }  # fmt: skip
 
 

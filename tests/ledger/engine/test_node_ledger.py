@@ -29,6 +29,7 @@ from tapgate.ledger import chart
 from tapgate.ledger.card_proofs.proof_verifier import ProofResult
 from tapgate.ledger.commands import (
     AuditFacts,
+    BatchLine,
     Command,
     DisputeRefund,
     LedgerCommand,
@@ -94,6 +95,7 @@ COMPLETE_COMMANDS: list[LedgerCommand] = [
             bank_reference="B1",
             return_reason="closed",
         ),
+        batch_line=BatchLine(1, 2),
         checks_restriction=True,
         audit=AuditFacts(
             actor={"type": "admin", "id": "adm_1"}, ip="::1", request_id="trace", reason="broken"

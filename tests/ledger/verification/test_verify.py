@@ -129,6 +129,10 @@ TAMPERING_SQL = {
         "INSERT INTO payouts SELECT 9, 'processor', 9, 9, 9, 5, 0, 'SLE', 'paid', 'PO9', NULL,"
         " min(id), NULL, NULL, now(), now() FROM transactions"
     ),
+    "batches match their lines and transactions": (
+        "INSERT INTO batches (id, name, status, paid, currency, created_by, created_at, updated_at)"
+        " VALUES (9, 'Salaries', 'completed', 1, 'SLE', 9, now(), now())"
+    ),
     "overview totals match the transactions": (
         "UPDATE figures SET fees = fees + 1 WHERE type = 'refund'"
     ),

@@ -58,6 +58,7 @@ class Code(StrEnum):
     PAYOUT_NOT_FOUND = "PAYOUT_NOT_FOUND"
     PAYOUT_RUN_NOT_FOUND = "PAYOUT_RUN_NOT_FOUND"
     BANK_STATEMENT_NOT_FOUND = "BANK_STATEMENT_NOT_FOUND"
+    BATCH_NOT_FOUND = "BATCH_NOT_FOUND"
     NOT_FOUND = "NOT_FOUND"
     METHOD_NOT_ALLOWED = "METHOD_NOT_ALLOWED"
     DUPLICATE_PHONE = "DUPLICATE_PHONE"
@@ -88,6 +89,7 @@ class Code(StrEnum):
     BANK_ACCOUNT_NOT_VERIFIED = "BANK_ACCOUNT_NOT_VERIFIED"
     PAYOUT_NOT_PENDING = "PAYOUT_NOT_PENDING"
     LINE_NOT_OPEN = "LINE_NOT_OPEN"
+    BATCH_NOT_READY = "BATCH_NOT_READY"
     PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
     UNSUPPORTED_ENCODING = "UNSUPPORTED_ENCODING"
     VALIDATION_FAILED = "VALIDATION_FAILED"
@@ -151,6 +153,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.PAYOUT_NOT_FOUND: (404, "Payout not found"),
     Code.PAYOUT_RUN_NOT_FOUND: (404, "Payout run not found"),
     Code.BANK_STATEMENT_NOT_FOUND: (404, "Bank statement not found"),
+    Code.BATCH_NOT_FOUND: (404, "Batch not found"),
     Code.NOT_FOUND: (404, "Not found"),
     Code.METHOD_NOT_ALLOWED: (405, "Method not allowed"),
     Code.DUPLICATE_PHONE: (409, "Phone number is already registered"),
@@ -181,6 +184,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.BANK_ACCOUNT_NOT_VERIFIED: (409, "Bank account is not verified"),
     Code.PAYOUT_NOT_PENDING: (409, "Payout status does not allow this"),
     Code.LINE_NOT_OPEN: (409, "Line status does not allow this"),
+    Code.BATCH_NOT_READY: (409, "Batch status does not allow this"),
     Code.PAYLOAD_TOO_LARGE: (413, "Request body too large"),
     Code.UNSUPPORTED_ENCODING: (415, "Content-Encoding is not supported"),
     Code.VALIDATION_FAILED: (422, "Validation failed"),

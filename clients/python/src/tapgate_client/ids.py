@@ -31,6 +31,7 @@ PAYOUT = "po_"
 PAYOUT_RUN = "run_"
 BANK_STATEMENT = "bst_"
 BANK_STATEMENT_LINE = "bsl_"
+BATCH = "bat_"
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]

@@ -52,8 +52,7 @@ def decode(operation: Operation[T], response: httpx2.Response) -> T:
 
 def _decode(operation: Operation[Any], response: httpx2.Response) -> Any:
     response_type = operation.response_type
-    if response.status_code == _HELD_STATUS:
-        held = _decode_json(operation, response, ApprovalResponse)
+    if response.status_code == _HELD_STATUS and (held := _find_approval(response)) is not None:
         raise ApprovalRequiredError(operation.request_id, held.approval)
     if response_type is type(None):
         return None
@@ -68,6 +67,15 @@ def _decode(operation: Operation[Any], response: httpx2.Response) -> Any:
     if isinstance(result, Receipt):
         vars(result).update(request_id=operation.request_id, replayed=_is_replayed(response))
     return result
+
+
+def _find_approval(response: httpx2.Response) -> ApprovalResponse | None:
+    """Return the approval that the request waits for, or None if it was accepted."""
+    try:
+        held: ApprovalResponse = decode_json_content(response.content, ApprovalResponse)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return held
 
 
 def _decode_json(operation: Operation[Any], response: httpx2.Response, kind: Any) -> Any:

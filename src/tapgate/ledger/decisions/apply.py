@@ -20,12 +20,7 @@ from tapgate.ledger.rules.compliance import get_subject_accounts
 
 def apply_decision(state: State, decision: Decision) -> None:
     """Apply a decision to the state, so that later decisions in the batch see its effects."""
-    for posting in decision.postings:
-        _apply_posting(state, posting)
-    if decision.hold is not None:
-        account = state.accounts[decision.hold.account_id]
-        account.held += decision.hold.amount
-        account.is_changed = True
+    _apply_money(state, decision)
     if decision.usage is not None:
         _apply_usage(state, decision.usage)
     if decision.consumed_tap is not None:
@@ -41,6 +36,8 @@ def apply_decision(state: State, decision: Decision) -> None:
         _apply_change(state, decision.change)
     if decision.payout_change is not None:
         _apply_payout_change(state, decision.payout_change)
+    if decision.batch_line is not None:
+        state.payable_lines.discard(decision.batch_line.line)
     if decision.transaction is not None:
         _add_transaction(state, decision.transaction)
     if decision.earned_commission is not None:
@@ -50,6 +47,15 @@ def apply_decision(state: State, decision: Decision) -> None:
     if decision.recall is not None:
         recall = decision.recall.recall
         state.recalls[recall.transaction_id] = recall
+
+
+def _apply_money(state: State, decision: Decision) -> None:
+    for posting in decision.postings:
+        _apply_posting(state, posting)
+    if decision.hold is not None:
+        account = state.accounts[decision.hold.account_id]
+        account.held += decision.hold.amount
+        account.is_changed = True
 
 
 def _count_wrong_pin(state: State, account_id: int) -> None:

@@ -54,6 +54,12 @@ def _check_payout_exists(context: CommandContext) -> Rejection | None:
     return Rejection(Code.PAYOUT_NOT_FOUND) if is_missing else None
 
 
+def _check_batch_line(context: CommandContext) -> Rejection | None:
+    line = context.command.batch_line
+    is_payable = line is None or line in context.state.payable_lines
+    return None if is_payable else Rejection(Code.BATCH_NOT_READY)
+
+
 def _check_refund_original(context: CommandContext) -> Rejection | None:
     original, payer = context.original, context.payer
     if original is None and (context.command.original_id or 0) < context.state.archive_end:
@@ -353,6 +359,7 @@ def check_max_balance(state: State, payee: Account, credited: int) -> Rejection 
 
 
 CHECKS: tuple[Callable[[CommandContext], Rejection | None], ...] = (
+    _check_batch_line,
     _check_payout_exists,
     _check_parties_exist,
     _check_caller_error,

@@ -18,7 +18,7 @@ from tapgate.ledger.commands import (
     TransactionResult,
     build_outcome,
 )
-from tapgate.ledger.decisions import earned_commission, payouts
+from tapgate.ledger.decisions import batch_lines, earned_commission, payouts
 from tapgate.ledger.decisions.checks import CHECKS
 from tapgate.ledger.decisions.context import CommandContext, Rejection, build_context
 from tapgate.ledger.decisions.state import (
@@ -50,6 +50,10 @@ def decide(
 ) -> Decision:
     context = build_context(state, command, is_correct_pin, wrong_pin_limit)
     decision = _decide(context, new_id)
+    line = command.batch_line
+    if line is not None and line in state.payable_lines:
+        result = batch_lines.build_result(line, decision.outcome)
+        decision = msgspec.structs.replace(decision, batch_line=result)
     if not command.checks_restriction:
         return decision
     is_restricted = context.payee is not None and context.payee.id in state.restricted_accounts

@@ -1,8 +1,10 @@
 """Review decisions: release or reject a transaction that is under review."""
 
+import msgspec
+
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Outcome, ReviewDecision, TransactionResult, build_outcome
-from tapgate.ledger.decisions import earned_commission
+from tapgate.ledger.decisions import batch_lines, earned_commission
 from tapgate.ledger.decisions.checks import check_active, check_max_balance
 from tapgate.ledger.decisions.state import (
     Account,
@@ -18,6 +20,15 @@ from tapgate_client.errors import Code
 
 
 def decide_review(state: State, review: ReviewDecision) -> Decision:
+    decision = _decide_review(state, review)
+    line = state.held_lines.get(review.transaction_id)
+    if line is None or decision.change is None:
+        return decision
+    result = batch_lines.build_review_result(line, decision.change, decision.outcome)
+    return msgspec.structs.replace(decision, batch_line=result)
+
+
+def _decide_review(state: State, review: ReviewDecision) -> Decision:
     row = state.transactions.get(review.transaction_id)
     if row is None:
         return Decision(outcome=Outcome(None, Code.TRANSACTION_NOT_FOUND))

@@ -8,6 +8,7 @@ import msgspec
 from tapgate.ledger import chart
 from tapgate.ledger.card_proofs.rejected_taps import RejectedTap
 from tapgate.ledger.commands import (
+    BatchLine,
     NewPayout,
     Outcome,
     PartnerReference,
@@ -223,6 +224,16 @@ class StoredPayout(msgspec.Struct, gc=False):
     is_changed: bool = False
 
 
+class BatchLineResult(NamedTuple):
+    """What became of a batch's line. A held line stays pending until the review decision."""
+
+    line: BatchLine
+    status: str
+    code: str | None
+    transaction_id: int | None
+    amount: int = 0  # paid to the receiver
+
+
 class Posting(NamedTuple):
     debit: int
     credit: int
@@ -299,6 +310,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cash_shares: tuple[CashShare, ...] = ()
     new_payout: NewPayout | None = None
     payout_change: PayoutChange | None = None
+    batch_line: BatchLineResult | None = None
 
     @property
     def transaction_id(self) -> int:
@@ -324,6 +336,10 @@ class State(msgspec.Struct, kw_only=True):
     #: Transaction ID -> recall, for transactions to reverse or recall and for senders of recalls.
     recalls: dict[int, StoredRecall] = {}
     payouts: dict[int, StoredPayout] = {}
+    #: Unpaid lines of running batches, whose rows the batch has locked.
+    payable_lines: set[BatchLine] = set()
+    #: Transaction ID -> line that is under review.
+    held_lines: dict[int, BatchLine] = {}
     prior_requests: dict[tuple[str, str], PriorRequest] = {}
     prior_references: dict[tuple[int, str], PriorRequest] = {}
     #: The first ID that is not archived; loaded if a transaction in the batch is not found.

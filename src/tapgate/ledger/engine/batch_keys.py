@@ -5,6 +5,7 @@ from typing import Any
 
 from tapgate.ledger import chart
 from tapgate.ledger.commands import (
+    BatchLine,
     Command,
     LedgerCommand,
     Party,
@@ -43,6 +44,10 @@ class BatchKeys:
         self.partner_references: set[tuple[int, str]] = set()
         self.payout_ids: set[int] = set()
         self.payouts: dict[int, StoredPayout] = {}  # set by the load, under lock
+        self.batch_lines: set[BatchLine] = set()
+        self.reviewed_ids: set[int] = set()  # transactions of review decisions
+        self.payable_lines: set[BatchLine] = set()  # set by the load, under lock
+        self.held_lines: dict[int, BatchLine] = {}  # set by the load, under lock
         for command in commands:
             if isinstance(command, Command):
                 self._add_command(command)
@@ -64,6 +69,8 @@ class BatchKeys:
             self._may_debit_merchants = True
             self._add_key(command.idempotency_key)
             return
+        if command.batch_line is not None:
+            self.batch_lines.add(command.batch_line)
         self._add_party(command.payer)
         if command.type in chart.PAYMENT_TYPES and command.payee.by == "owner":
             self.merchant_ids.add(int(command.payee.key))
@@ -82,6 +89,7 @@ class BatchKeys:
         self._may_debit_merchants = True
         if isinstance(command, ReviewDecision):
             self.transaction_ids.add(command.transaction_id)
+            self.reviewed_ids.add(command.transaction_id)
             return
         self.undone_ids.add(
             command.original_id if isinstance(command, Reversal) else command.transaction_id

@@ -27,6 +27,7 @@ from tapgate.ledger.decisions.state import (
 )
 from tapgate.ledger.engine import compliance_windows, undo_loader
 from tapgate.ledger.engine.batch_keys import BatchKeys
+from tapgate.ledger.engine.batch_line_rows import lock_batches
 from tapgate.ledger.engine.open_days import COUNT_SHARED_LOCK, OPEN_DAY_QUERY, apply_open_day
 from tapgate.ledger.idempotency.idempotency_keys import build_key_query, build_reference_query
 from tapgate.ledger.idempotency.replays import PriorRequest
@@ -125,6 +126,7 @@ async def find_account(tx: Any, owner_id: int, kind: str) -> Account | None:
 
 
 async def _lock_accounts(tx: Any, keys: BatchKeys) -> list[Any]:
+    await lock_batches(tx, keys)
     if keys.payout_ids:
         await _lock_payouts(tx, keys)
     arguments = await keys.get_account_arguments(tx)
@@ -166,6 +168,7 @@ async def _load_state(
         accounts_by_owner={},
     )
     state.payouts = keys.payouts
+    state.payable_lines, state.held_lines = keys.payable_lines, keys.held_lines
     if account_rows is not None:
         _set_accounts(state, account_rows)
     await _load_transactions(tx, state, keys)

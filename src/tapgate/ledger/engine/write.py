@@ -17,6 +17,7 @@ from tapgate.ledger.effects.batch_events import enqueue_events
 from tapgate.ledger.effects.low_float import find_low_floats
 from tapgate.ledger.effects.pending_notifications import PendingNotification, build_notifications
 from tapgate.ledger.effects.recall_rows import store_recalls
+from tapgate.ledger.engine.batch_line_rows import write_batch_lines
 from tapgate.ledger.engine.payout_rows import has_payouts, write_payouts
 from tapgate.ledger.pins import pin_failures
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
@@ -116,6 +117,7 @@ async def write(
     rejected_taps = [decision.rejected_tap for decision in decisions if decision.rejected_tap]
     clones = await store_rejected_taps(tx, rejected_taps, state.now, new_id)
     await store_recalls(tx, decisions, state)
+    await write_batch_lines(tx, state, decisions)
     low_floats = find_low_floats(state, decisions)
     await enqueue_events(tx, state, decisions, new_alerts, low_floats, clones, new_id)
     notifications = build_notifications(state, decisions, low_floats)

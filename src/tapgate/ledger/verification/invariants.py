@@ -203,6 +203,26 @@ STATE_INVARIANTS: Final[dict[str, str]] = {
            OR r.reversal_id IS NOT NULL
               AND ((back.original_id, back.amount, back.status)
                    = (r.transaction_id, r.held_amount, 'completed')) IS NOT TRUE)""",
+    "batches match their lines and transactions": """
+        WITH counted AS (
+            SELECT batch_id, count(*) FILTER (WHERE line.status = 'paid') AS paid,
+                   count(*) FILTER (WHERE line.status = 'failed') AS failed,
+                   coalesce(sum(line.amount) FILTER (WHERE line.status = 'paid'), 0) AS paid_amount
+            FROM batch_lines line GROUP BY 1)
+        SELECT NULL, NULL, format('batch %s: paid %s (%s), failed %s; lines: %s (%s), %s', b.id,
+                                  b.paid, b.paid_amount, b.failed, coalesce(c.paid, 0),
+                                  coalesce(c.paid_amount, 0), coalesce(c.failed, 0))
+        FROM batches b LEFT JOIN counted c ON c.batch_id = b.id
+        WHERE (b.paid, b.failed, b.paid_amount)
+           <> (coalesce(c.paid, 0), coalesce(c.failed, 0), coalesce(c.paid_amount, 0))
+        UNION ALL
+        SELECT 'txn_', t.id, format('%s of %s, line %s of %s', t.status, t.amount, line.status,
+                                    line.amount)
+        FROM transactions t LEFT JOIN batch_lines line ON line.transaction_id = t.id
+        WHERE t.type = 'batch_credit' AND (
+              line.amount = t.amount AND line.status = CASE t.status
+                  WHEN 'failed' THEN 'failed' WHEN 'under_review' THEN 'pending' ELSE 'paid' END
+              ) IS NOT TRUE""",
     USAGE: """
         WITH sent AS (
             SELECT a.id,

@@ -50,6 +50,7 @@ class Operation(StrEnum):
     BRANDING = "branding"
     REVERSALS = "reversals"
     PAYOUTS = "payouts"
+    BATCHES = "batches"
     BANK_ACCOUNTS = "bank_accounts"
     APPROVAL_RULES = "approval_rules"
 
@@ -68,6 +69,7 @@ AMOUNT_OPERATIONS: Final = (
     Operation.OVERDRAFT_LIMITS,
     Operation.REVERSALS,
     Operation.PAYOUTS,
+    Operation.BATCHES,
 )
 
 

@@ -60,6 +60,7 @@ class TransactionType(StrEnum):
     REVERSAL = "reversal"
     PAYOUT = "payout"
     PAYOUT_RETURN = "payout_return"
+    BATCH_CREDIT = "batch_credit"
     BANK_POSTING = "bank_posting"
 
 
@@ -79,7 +80,11 @@ FLOW_TYPES: Final[Mapping[MoneyFlow, tuple[TransactionType, ...]]] = {
         TransactionType.ONLINE_PAYMENT,
         TransactionType.TRANSFER_P2P,
     ),
-    MoneyFlow.MONEY_IN: (TransactionType.AGENT_CASHIN, TransactionType.PARTNER_FUND),
+    MoneyFlow.MONEY_IN: (
+        TransactionType.AGENT_CASHIN,
+        TransactionType.PARTNER_FUND,
+        TransactionType.BATCH_CREDIT,
+    ),
     MoneyFlow.MONEY_OUT: (TransactionType.AGENT_CASHOUT,),
     MoneyFlow.REFUNDS: (TransactionType.REFUND, TransactionType.REVERSAL),
     MoneyFlow.INTERNAL: (

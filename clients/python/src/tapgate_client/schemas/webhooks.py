@@ -66,6 +66,7 @@ WEBHOOK_EVENT_CATALOG: Final = (
     EventType("payout.paid", "The bank has paid a payout."),
     EventType("payout.returned", "The bank returned a payout to its owner."),
     EventType("payout.cancelled", "A payout was cancelled."),
+    EventType("batch.completed", "All lines of a batch were paid or failed."),
     EventType("day.closed", "A day of the ledger was closed."),
     EventType("reconciliation.unmatched", "A bank statement has lines that match nothing."),
     EventType("processor.suspended", "A processor was suspended."),
