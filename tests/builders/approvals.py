@@ -4,6 +4,7 @@ from typing import Any
 
 import httpx2
 
+from builders.batches import create_validated
 from builders.participants import create_agent
 from builders.payments import create_held_transfer, submit_and_get_id
 from builders.payouts import create_bank_account
@@ -110,6 +111,7 @@ class GuardedRecords:
         await create_bank_account(harness, self.agent["id"])
         account = await create_bank_account(harness, self.partner.partner_id, verified=False)
         self.bank_account = account["id"]
+        self.batch = await create_validated(harness, self.customer)
         self.paying_key = await harness.create_api_key("payments:write")
         self.writing_key = await harness.create_api_key("subscribers:write")
         hook = {"url": "https://shop.example/hook", "events": ["alert.created"]}
@@ -207,6 +209,7 @@ class GuardedRecords:
             ),
             ("bank_accounts", "POST", f"/bank-accounts/{self.bank_account}/verify", None),
             ("payouts", "POST", "/payouts", {"owner_id": agent["id"], "amount": "0.10"}),
+            ("batches", "POST", f"/batches/{self.batch}/run", {}),
             (
                 "refunds", "POST", f"/transactions/{self.payment}/refund",
                 {"reason": "returned", "request_id": "refund-1"},

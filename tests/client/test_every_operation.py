@@ -12,6 +12,7 @@ from PIL import Image
 
 from builders.approvals import create_approvers
 from builders.auth import EMAIL, PASSWORD
+from builders.batches import pay_batches
 from builders.branding import build_png
 from builders.participants import create_agent
 from builders.passkeys import build_passkey
@@ -85,6 +86,7 @@ async def test_every_operation_gets_a_response(
     await call_closing_operations(admin, people)
     await call_approval_operations(client_factory, admin)
     await call_payout_operations(client_factory, admin)
+    await call_batch_operations(client_factory, admin)
     await call_day_close_operations(client_factory, admin)
     assert called_operations == {method.sample_operation.name for method in list_methods()}
 
@@ -135,6 +137,22 @@ async def call_reconciliation_operations(
     assert (await group.post_bank_statement_line(lines[0].id, reason="fee")).status == "posted"
     assert (await group.ignore_bank_statement_line(lines[1].id, reason="fee")).reason == "fee"
     assert (await group.unmatch_bank_statement_line(lines[1].id)).status == "unmatched"
+
+
+async def call_batch_operations(client_factory: ClientFactory, admin: AsyncTapgateClient) -> None:
+    person = await client_factory.harness.create_subscriber()
+    batch = await admin.batches.create(name="Salaries", source_id="platform")
+    file = f"phone_number,amount,reference\n{person['phone_number']},10,A\n".encode()
+    assert (await admin.batches.upload_lines(batch.id, file)).lines == 1
+    assert (await admin.batches.validate(batch.id)).valid == 1
+    assert (await admin.batches.run(batch.id)).status == "running"
+    await pay_batches(client_factory.harness)
+    assert (await admin.batches.get(batch.id)).status == "completed"
+    results = await admin.batches.list_lines(batch.id, format="csv")
+    assert results.content.count(b",paid,") == 1
+    cancelled = await admin.batches.create(name="Grants", source_id="platform")
+    assert (await admin.batches.cancel(cancelled.id)).status == "cancelled"
+    assert [item.name async for item in admin.batches.list()] == ["Grants", "Salaries"]
 
 
 async def call_day_close_operations(

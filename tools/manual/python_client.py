@@ -39,7 +39,7 @@ _OMITTED: Final = frozenset(
     "get_openapi_document get_docs_page get_docs_file get_metrics receive_partner_webhook".split()
 )
 #: The noun that operation IDs have for a tag, if it is not the tag itself.
-_NOUNS: Final = {"POS": "terminal", "In-app payments": "in_app"}
+_NOUNS: Final = {"POS": "terminal", "In-app payments": "in_app", "Batches": "batch"}
 _PREPOSITIONS: Final = "at|from|in|of|out|to|up|with"
 #: Types that `encoding.py` encodes, by field constraint.
 _ARGUMENT_TYPES: Final[tuple[tuple[type[Rule], str], ...]] = (
@@ -95,7 +95,7 @@ def name_methods(tag: str, operation_ids: Iterable[str]) -> dict[str, str]:
     `transfer`. An operation whose short name is taken keeps its ID.
     """
     noun = _NOUNS.get(tag, _to_snake_case(tag).removesuffix("s"))
-    pattern = re.compile(rf"([a-z]+(?:_(?:{_PREPOSITIONS}))*)_{noun}s?((?:_\w+)?)")
+    pattern = re.compile(rf"([a-z]+(?:_(?:{_PREPOSITIONS}))*)_{noun}(?:e?s)?((?:_\w+)?)")
     names: dict[str, str] = {}
     for operation_id in sorted(operation_ids, key=len):
         name = pattern.sub(r"\1\2", operation_id) if pattern.fullmatch(operation_id) else ""

@@ -237,9 +237,12 @@ class DocumentBuilder(ABC):
                 **self._build_response_content(endpoint),
             }
         for status, kind in self.list_other_responses(endpoint).items():
+            schema = self.schemas.get(kind)
+            if status == endpoint.status:
+                schema = {"anyOf": [self.schemas.get(endpoint.response_type), schema]}
             responses[status] = {
                 "description": self.describe_success(status),
-                "content": {JSON_MEDIA_TYPE: {"schema": self.schemas.get(kind)}},
+                "content": {JSON_MEDIA_TYPE: {"schema": schema}},
             }
         statuses = dict.fromkeys([endpoint.status, *sorted(responses)])
         described = {str(status): responses[status] for status in statuses}

@@ -14,6 +14,7 @@ from tapgate.http.api.openapi_webhooks import WebhookEvent
 from tapgate_client.schemas.agents import AgentRecord
 from tapgate_client.schemas.approvals import ApprovalRecord
 from tapgate_client.schemas.bank_statements import BankStatementRecord
+from tapgate_client.schemas.batches import BatchRecord
 from tapgate_client.schemas.cards import CardRecord
 from tapgate_client.schemas.compliance import AlertRecord
 from tapgate_client.schemas.day_close import ClosedDay
@@ -50,6 +51,7 @@ EVENT_RECORD_TYPES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "dispute": DisputeRecord,
     "approval": ApprovalRecord,
     "payout": PayoutRecord,
+    "batch": BatchRecord,
     "day": ClosedDay,
     "reconciliation": BankStatementRecord,
     "processor": ProcessorRecord,

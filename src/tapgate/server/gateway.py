@@ -29,6 +29,8 @@ from tapgate.business.customers.subscribers.kyc_documents import review_routes a
 from tapgate.business.customers.subscribers.kyc_documents import routes as kyc_documents
 from tapgate.business.disputes import routes as disputes
 from tapgate.business.finance.bank_accounts import routes as bank_accounts
+from tapgate.business.finance.batches import routes as batches
+from tapgate.business.finance.batches.worker import BatchWorker
 from tapgate.business.finance.day_close import routes as day_close
 from tapgate.business.finance.day_close.worker import DayCloseWorker
 from tapgate.business.finance.general_ledger import routes as general_ledger
@@ -157,6 +159,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     bank_accounts.endpoints,
     payouts.endpoints,
     reconciliation.endpoints,
+    batches.endpoints,
 )
 
 #: Currency for amounts in the OpenAPI document, if no installation is described.
@@ -249,6 +252,7 @@ def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[N
         RecallWorker(services).run(),
         PayoutScheduleWorker(services).run(),
         StatementWorker(services).run(),
+        BatchWorker(services).run(),
         LedgerMaintenance(services.database, services.clock).run(),
     )
 

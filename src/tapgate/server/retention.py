@@ -148,10 +148,11 @@ KEPT: Final = {
     "Kept forever, because they are financial or legal records; `tapgate archive` moves whole"
     " months of transactions and entries to files": (
         "accounts", "agents", "alerts", "approval_decisions", "approvals", "audit_entries",
-        "bank_accounts", "bank_line_requests", "bank_statement_lines", "bank_statements", "cards",
-        "closed_day_chunks", "closed_days", "disputes", "entries", "kyc_documents", "ledger_keys",
-        "partners", "payout_runs", "payouts", "phone_changes", "processors", "recalls",
-        "released_transactions", "replays", "subscribers", "terminals", "transactions",
+        "bank_accounts", "bank_line_requests", "bank_statement_lines", "bank_statements",
+        "batch_lines", "batches", "cards", "closed_day_chunks", "closed_days", "disputes",
+        "entries", "kyc_documents", "ledger_keys", "partners", "payout_runs", "payouts",
+        "phone_changes", "processors", "recalls", "released_transactions", "replays",
+        "subscribers", "terminals", "transactions",
     ),
     "Kept forever, because they show who had access": (
         "admin_former_identities", "admin_identities", "admin_link_views", "admins", "api_keys",

@@ -148,6 +148,10 @@ GET /bank-statements/{id}, /bank-statements/lines, /bank-statements/lines/{id}/c
 POST /bank-statements/lines/{id}/match, /bank-statements/lines/{id}/post -> F A
 POST /bank-statements/lines/{id}/ignore, /bank-statements/lines/{id}/unmatch -> F A
 GET, PUT /bank-accounts/{id}/csv-mapping -> F A
+POST, GET /batches -> F A
+GET /batches/{id} -> F A
+GET, PUT /batches/{id}/lines -> F A
+POST /batches/{id}/validate, /batches/{id}/run, /batches/{id}/cancel -> F A
 GET /transactions/{id}/proof -> payments:read · all · svc
 POST /support/requests -> svc
 GET /support/requests, /support/requests/{id} -> A S

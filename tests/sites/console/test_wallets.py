@@ -38,6 +38,9 @@ _NOT_OFFERED = {
     "POST /api/v1/payout-runs",
     "PUT /api/v1/processors/{id}/payout-schedule",
     "POST /api/v1/ledger/days/{date}/close",
+    "POST /api/v1/batches",
+    "PUT /api/v1/batches/{id}/lines",
+    *(f"POST /api/v1/batches/{{id}}/{action}" for action in ("validate", "run", "cancel")),
 }
 
 

@@ -107,6 +107,7 @@ TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "Day close": "Closed days, the keys that sign them, and inclusion proofs.",
     "Bank accounts": "Bank accounts of merchants, partners, agents and the platform.",
     "Reconciliation": "Bank statements, and what their lines are matched with.",
+    "Batches": "Batches: credits to many wallets, such as salaries and grants.",
     "Payouts": "Payouts to bank accounts, payout runs with bank files, and payout schedules.",
     "System": "Health, metrics and the OpenAPI document.",
 }

@@ -20,6 +20,7 @@ _ACTIONS: Final[Mapping[str, str]] = {
     "bank_account": "blocked created csv_mapping_updated verified",
     "bank_statement": "imported",
     "bank_statement_line": "ignored matched posted reopened",
+    "batch": "cancelled completed created started uploaded validated",
     "branding": "updated",
     "card": "blocked linked personalization_started personalized replaced replacement_requested"
     " unblocked updated uploaded"

@@ -20,6 +20,7 @@ _LABELS: Final[Mapping[str, str]] = {
     chart.PROCESSOR_TRANSFER: "Merchant payout",
     chart.PAYOUT: "Payout",
     chart.PAYOUT_RETURN: "Returned payout",
+    chart.BATCH_CREDIT: "Batch payment",
     chart.BANK_POSTING: "Bank posting",
     "connection_closed": "Connection closed without a response",
     "connection_failed": "Could not connect",

@@ -60,6 +60,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "verify-receipt",
         "payouts",
         "reconciliation",
+        "batches",
         "alerts",
         "logs",
         "audit",

@@ -277,7 +277,7 @@ async def test_fee_rules_are_accepted_for_exactly_the_types_that_allow_fees(
             "processor_transfer",
             "transfer",
             "transfer_p2p",
-            *([] if payer == "receiver" else ["payout"]),
+            *([] if payer == "receiver" else ["batch_credit", "payout"]),
             *payments,
         ]
     )

@@ -47,6 +47,7 @@ DESCRIPTIONS: Final[Mapping[str, str]] = {
     chart.REVERSAL: "Reversal",
     chart.PAYOUT: "Payout",
     chart.PAYOUT_RETURN: "Payout return",
+    chart.BATCH_CREDIT: "Batch payment",
     chart.BANK_POSTING: "Bank posting",
 }
 

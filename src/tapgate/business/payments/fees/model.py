@@ -147,6 +147,8 @@ def _validate_tiers(kind: str, indexed_tiers: list[tuple[int, FeeTier]]) -> dict
         problems[f"data[{first_index}].payer"] = "must be receiver for payments to a processor"
     if kind == chart.PAYOUT and first.payer != FeePayer.SENDER:
         problems[f"data[{first_index}].payer"] = "must be sender: the owner pays for a payout"
+    if kind == chart.BATCH_CREDIT and first.payer != FeePayer.SENDER:
+        problems[f"data[{first_index}].payer"] = "must be sender: receivers get the full amount"
     previous_bound: int | None = 0
     for index, tier in indexed_tiers:
         if tier.payer != first.payer:

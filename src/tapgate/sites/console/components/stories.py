@@ -62,6 +62,10 @@ _TALES: Final[Mapping[str, _Tale]] = {
         source_text("{payer} topped up the wallet of {payee} by {amount}."),
         source_text("{payer} tried to top up the wallet of {payee} by {amount}."),
     ),
+    chart.BATCH_CREDIT: _Tale(
+        source_text("{payer} paid {amount} to {payee} in a batch."),
+        source_text("{payer} tried to pay {amount} to {payee} in a batch."),
+    ),
     chart.PARTNER_DEPOSIT: _Tale(
         source_text("{payee} deposited {amount}."),
         source_text("{payee} tried to deposit {amount}."),

@@ -46,6 +46,7 @@ CHARGED_TYPES: Final = (
     chart.PARTNER_FUND,
     chart.PROCESSOR_TRANSFER,
     chart.PAYOUT,
+    chart.BATCH_CREDIT,
 )
 
 

@@ -33,6 +33,7 @@ _DESCRIPTIONS: Final[dict[str, tuple[str, str]]] = {
     chart.ONLINE_PAYMENT: ("Online payment to {}", "Online payment from {}"),
     chart.PARTNER_FUND: ("Top-up from {}", "Top-up from {}"),
     chart.PROCESSOR_TRANSFER: ("Transfer to {}", "Transfer from {}"),
+    chart.BATCH_CREDIT: ("Payment to {}", "Payment from {}"),
     chart.REFUND: ("Refund to {}", "Refund from {}"),
     chart.REVERSAL: ("Reversal, returned to {}", "Reversal, returned by {}"),
     chart.PAYOUT: ("Payout to the bank account", "Payout"),

@@ -1,0 +1,1 @@
+"""Batches: credits to many wallets, such as salaries and grants."""
