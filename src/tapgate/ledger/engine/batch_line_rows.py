@@ -43,7 +43,7 @@ async def _find_reviewed(tx: Any, transaction_ids: Collection[int]) -> set[int]:
 async def _load_payable(tx: Any, lines: Collection[BatchLine]) -> set[BatchLine]:
     rows = await tx.fetch(
         """SELECT batch_id, row
-           FROM unnest($1::bigint[], $2::integer[]) AS requested (batch_id, row)
+           FROM unnest($1::bigint[], $2::bigint[]) AS requested (batch_id, row)
            JOIN batch_lines line USING (batch_id, row) JOIN batches ON batches.id = batch_id
            WHERE batches.status = 'running' AND line.status = 'pending'
              AND line.transaction_id IS NULL""",
@@ -70,7 +70,7 @@ async def write_batch_lines(tx: Any, state: State, decisions: Sequence[Decision]
     await tx.execute(
         """UPDATE batch_lines line
            SET status = new.status, code = new.code, transaction_id = new.transaction_id
-           FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::bigint[])
+           FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[])
              AS new (batch_id, row, status, code, transaction_id)
            WHERE line.batch_id = new.batch_id AND line.row = new.row""",
         [result.line.batch_id for result in results],

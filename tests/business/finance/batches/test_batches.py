@@ -29,6 +29,7 @@ from builders.participants import (
 )
 from builders.payouts import get_balance, get_platform_balance
 from harness import Harness, parse_error
+from tapgate.core.pagination import encode_cursor
 from tapgate_client import ids
 
 
@@ -390,6 +391,10 @@ async def test_results_as_a_file_and_in_pages(harness: Harness) -> None:
             break
     assert rows == [1, 2, 3, 4]
     assert (await harness.get(f"{url}?status=lost", auth=auth)).status_code == 422
+    newest = (await harness.get(f"{url}?order=newest&limit=1", auth=auth)).json()["data"]
+    assert [line["row"] for line in newest] == [4]
+    past_the_end = await harness.get(f"{url}?cursor={encode_cursor(2**62)}", auth=auth)
+    assert past_the_end.json()["data"] == []
 
 
 async def test_batch_credit_can_be_reversed(harness: Harness) -> None:

@@ -83,7 +83,7 @@ async def replace_lines(tx: Transaction, actor: Actor, batch_id: int, parsed: Pa
     await tx.execute(
         f"""INSERT INTO batch_lines (batch_id, status, {", ".join(_LINE_COLUMNS)})
             SELECT $1, 'pending', *
-            FROM unnest($2::integer[], $3::text[], $4::text[], $5::text[], $6::bigint[],
+            FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[],
                         $7::text[], $8::text[])""",
         batch_id,
         *values.values(),

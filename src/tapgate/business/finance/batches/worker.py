@@ -7,7 +7,7 @@ requests it, and records that in the same database transaction.
 
 import asyncio
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final, NoReturn
 
 import structlog
@@ -53,15 +53,19 @@ class BatchWorker:
 
     async def pay_due(self) -> None:
         """Pay the running batches that no other process pays."""
-        services = self._services
-        while True:
-            now = services.clock()
-            batch_id = await services.database.fetchval(_LEASE_SQL, now, now + LEASE)
-            if batch_id is None:
-                return
-            await self._pay(await queries.get(services.database, batch_id), now + LEASE)
+        while await self.pay_next():
+            pass
 
-    async def _pay(self, batch: Batch, leased_until: object) -> None:
+    async def pay_next(self) -> bool:
+        """Lease a batch and pay it; return False if there is none."""
+        services, now = self._services, self._services.clock()
+        batch_id = await services.database.fetchval(_LEASE_SQL, now, now + LEASE)
+        if batch_id is None:
+            return False
+        await self._pay(await queries.get(services.database, batch_id), now + LEASE)
+        return True
+
+    async def _pay(self, batch: Batch, leased_until: datetime) -> None:
         """Pay a batch's lines in order, until another process has taken over."""
         services, row = self._services, 0
         while lines := await queries.list_payable(
@@ -69,11 +73,12 @@ class BatchWorker:
         ):
             await self._pay_lines(batch, lines)
             row = lines[-1].row
-            leased_until = await services.database.fetchval(
+            renewed = await services.database.fetchval(
                 _RENEW_SQL, batch.id, leased_until, services.clock() + LEASE
             )
-            if leased_until is None:
+            if renewed is None:
                 return
+            leased_until = renewed
         async with services.transaction() as tx:
             await operations.complete(tx, batch.id)
 

@@ -38,7 +38,7 @@ CREATE INDEX batches_digest ON batches (lines_digest) WHERE lines_digest IS NOT 
 
 CREATE TABLE batch_lines (
     batch_id bigint NOT NULL REFERENCES batches,
-    row integer NOT NULL,
+    row bigint NOT NULL,
     phone_number text,
     card_serial text,
     amount_text text NOT NULL,              -- as uploaded
