@@ -21,8 +21,8 @@ from builders.kyc_documents import (
 )
 from cases import each
 from harness import Harness
-from tapgate.business.customers.cards import upload_parser
 from tapgate.core.images import MAX_PIXELS, MAX_SIDE_PIXELS, ImageError, reencode
+from tapgate.http.api import form_files
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate_client.errors import ApiError
 
@@ -225,19 +225,19 @@ def test_multipart_parsing_stops_after_the_maximum_number_of_parts(
 ) -> None:
     """CPU work is bounded too; the test counts parts because timing is unreliable."""
     part_count = 0
-    begin_part = upload_parser._FilePartCollector.begin_part
+    begin_part = form_files.FilePartCollector.begin_part
 
     def count_and_begin(self: Any) -> None:
         nonlocal part_count
         part_count += 1
         begin_part(self)
 
-    monkeypatch.setattr(upload_parser._FilePartCollector, "begin_part", count_and_begin)
+    monkeypatch.setattr(form_files.FilePartCollector, "begin_part", count_and_begin)
     build_body, headers, _ = REJECTED_FILES["a form with empty parts"]
     with pytest.raises(ApiError) as caught:
-        upload_parser._extract_file(headers["Content-Type"], build_body())
+        form_files.extract_file(headers["Content-Type"], build_body())
     assert caught.value.message == "body must have at most 100 parts"
-    assert part_count == upload_parser.MAX_PARTS + 1
+    assert part_count == form_files.MAX_PARTS + 1
 
 
 async def test_compressed_request_body_is_rejected_without_decompression(harness: Harness) -> None:

@@ -7,12 +7,10 @@ from datetime import date, datetime, time
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import MultipartParser, parse_options_header
-
 from tapgate.business.customers.cards.uids import is_random_uid, is_signing_uid, parse_uid
+from tapgate.http.api.form_files import FORM_TYPE, build_form_schema, extract_file
 from tapgate_client.clock import get_platform_day
-from tapgate_client.errors import ApiError, Code, invalid_field
+from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.cards import RowError
 from tapgate_client.schemas.fields import CardSerialRule, DateRule, InvalidValueError
 
@@ -22,8 +20,6 @@ MAX_LINES: Final = 10 * MAX_ROWS
 #: Allows for the empty columns that spreadsheets add. A line with many columns is parsed into a
 #: list that takes up to thirty times the line's size.
 MAX_LINE_LENGTH: Final = 64 * 1024
-#: Far above the few parts of an ordinary form.
-MAX_PARTS: Final = 100
 
 _COLUMNS: Final = ("serial no.", "mac address", "expiry date", "keyset")
 _ACCEPTED_HEADERS: Final = (
@@ -32,7 +28,6 @@ _ACCEPTED_HEADERS: Final = (
     ["serial no.", "mac address", "keyset"],
     ["serial no.", "mac address", "expiry date", "keyset"],
 )
-_MULTIPART_TYPE: Final = b"multipart/form-data"
 #: Request body schemas by media type, for the OpenAPI document.
 UPLOAD_MEDIA_TYPES: Final = {
     "text/csv": {
@@ -47,21 +42,7 @@ UPLOAD_MEDIA_TYPES: Final = {
             "Serial No.,MAC Address,Expiry Date\nTAP-000001,04:A2:24:5B:6C:80:90,2030-12-31\n"
         ),
     },
-    "multipart/form-data": {
-        "schema": {
-            "type": "object",
-            "title": "CardUploadForm",
-            "required": ["file"],
-            "properties": {
-                "file": {
-                    "type": "string",
-                    "format": "binary",
-                    "description": "The CSV file, in the same format as a `text/csv` body",
-                }
-            },
-        },
-        "encoding": {"file": {"contentType": "text/csv"}},
-    },
+    FORM_TYPE: build_form_schema("CardUploadForm"),
 }
 #: In 9999, the last year that Python supports, converting a time to UTC could overflow.
 _MAX_EXPIRY_YEAR: Final = 9998
@@ -91,77 +72,7 @@ def parse_upload(
     content_type: str | None, body: bytes, now: datetime, zone: ZoneInfo
 ) -> ParsedFile:
     """Parse an upload, sent either as a form with a `file` part or as the raw body."""
-    return _check_rows(_read_records(_decode_text(_extract_file(content_type, body))), now, zone)
-
-
-def _extract_file(content_type: str | None, body: bytes) -> bytes:
-    kind, options = parse_options_header(content_type)
-    if kind != _MULTIPART_TYPE:
-        return body
-    files = _FilePartCollector()
-    try:
-        parser = MultipartParser(
-            options.get(b"boundary", b""),
-            {
-                "on_part_begin": files.begin_part,
-                "on_header_field": files.add_header_name,
-                "on_header_value": files.add_header_value,
-                "on_header_end": files.end_header,
-                "on_part_data": files.add_data,
-                "on_end": files.finish,
-            },
-        )
-        parser.write(body)
-    except FormParserError:
-        raise _form_error("body", "must be a valid multipart form") from None
-    if not files.is_complete:
-        raise _form_error("body", "must be a valid multipart form")
-    if len(files.files) != 1:
-        raise _form_error("file", "must appear once" if files.files else "is required")
-    return bytes(files.files[0])
-
-
-class _FilePartCollector:
-    """Collects the form parts named `file`."""
-
-    def __init__(self) -> None:
-        self.files: list[bytearray] = []
-        self.is_complete = False
-        self._part_count = 0
-        self._header_name = b""
-        self._header_value = b""
-        self._is_file_part = False
-
-    def begin_part(self) -> None:
-        self._part_count += 1
-        if self._part_count > MAX_PARTS:
-            raise _form_error("body", f"must have at most {MAX_PARTS} parts")
-        self._is_file_part = False
-
-    def add_header_name(self, data: bytes, start: int, end: int) -> None:
-        self._header_name += data[start:end]
-
-    def add_header_value(self, data: bytes, start: int, end: int) -> None:
-        self._header_value += data[start:end]
-
-    def end_header(self) -> None:
-        if self._header_name.lower() == b"content-disposition":
-            _, options = parse_options_header(self._header_value)
-            self._is_file_part = options.get(b"name") == b"file"
-            if self._is_file_part:
-                self.files.append(bytearray())
-        self._header_name = self._header_value = b""
-
-    def add_data(self, data: bytes, start: int, end: int) -> None:
-        if self._is_file_part:
-            self.files[-1] += data[start:end]
-
-    def finish(self) -> None:
-        self.is_complete = True
-
-
-def _form_error(field: str, message: str) -> ApiError:
-    return invalid_field(field, message, Code.INVALID_REQUEST)
+    return _check_rows(_read_records(_decode_text(extract_file(content_type, body))), now, zone)
 
 
 def _decode_text(file: bytes) -> str:

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from tapgate.core.phone_numbers import normalize_phone_number
+from tapgate.http.api.form_files import FORM_TYPE, build_form_schema, extract_file
 from tapgate_client import money
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.phone_numbers import PhoneNumberError
@@ -39,6 +40,7 @@ MEDIA_TYPES: Final = {
         },
         "example": "phone_number,amount,reference\n+23276123456,500.00,EMP-0017\n",
     },
+    FORM_TYPE: build_form_schema("BatchLinesForm"),
 }
 _serial_rule = CardSerialRule()
 _text_rule = TextRule(_MAX_FIELD_LENGTH)
@@ -62,9 +64,9 @@ class ParsedLines(msgspec.Struct, frozen=True):
     digest: bytes
 
 
-def parse_lines(file: bytes, currency: str) -> ParsedLines:
-    """Return the lines of a CSV file, or raise 422."""
-    rows = list(_read_rows(_decode(file)))
+def parse_lines(content_type: str | None, body: bytes, currency: str) -> ParsedLines:
+    """Return the lines of a CSV file, sent as a form or as the raw body, or raise 422."""
+    rows = list(_read_rows(_decode(extract_file(content_type, body))))
     if not rows:
         raise invalid_field("file", "must have at least one line below the header")
     lines = [_parse_line(row, fields, currency) for row, fields in enumerate(rows, 1)]

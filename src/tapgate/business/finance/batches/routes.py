@@ -84,7 +84,9 @@ async def _parse(request: RequestContext, id: int, body: bytes) -> ParsedLines:
     """Parse in a thread, so that thousands of lines do not block the event loop."""
     batch = await queries.get(request.services.database, id)
     batch.require_status(BatchStatus.DRAFT)
-    return await asyncio.to_thread(parse_lines, body, request.services.settings.currency)
+    content_type = request.get_header(b"content-type")
+    currency = request.services.settings.currency
+    return await asyncio.to_thread(parse_lines, content_type, body, currency)
 
 
 @endpoints.put(
@@ -101,7 +103,8 @@ async def upload_batch_lines(
 ) -> BatchRecord:
     """Upload the lines of a draft.
 
-    The body is a CSV file in UTF-8, separated by commas or semicolons, with at most 50,000 lines.
+    Send the file as the request body, or as `file` in a multipart form. It is CSV in UTF-8,
+    separated by commas or semicolons, with at most 50,000 lines.
     The first line names the columns: `phone_number`, `card_serial` or both, `amount` and
     `reference`. Other columns are ignored. Each line has a phone number or a card. The file
     replaces earlier lines.
