@@ -50,6 +50,8 @@ _DETAIL_PAGE_LISTS: Final = {
     "/console/payouts/{id}": "payouts",
     "/console/payout-runs/{id}": "payout-runs",
     "/console/bank-accounts/{id}": "bank-accounts",
+    "/console/batches/{id}": "batches",
+    "/console/batches/{id}/lines": "batches",
 }
 _DELIVERY_PATH: Final = "/console/webhooks/{id}/deliveries/{delivery_id}"
 #: Paths that return redirects, fragments, files or data rather than pages, and the sign-in page.
@@ -62,6 +64,7 @@ _PARTIAL_PATHS: Final = {
     "/console/ledger/journal",
     "/console/kyc/next",
     "/console/payout-runs/{id}/file",
+    "/console/batches/{id}/file",
     "/console/reports/export",
     "/console/compliance/next",
     "/console/export/{name}",
@@ -140,6 +143,7 @@ async def records(ada: Admin) -> None:
     transfer = await _find_transaction(ada, "transfer_p2p")
     require_success(await ada.post(f"transactions/{transfer}/recall", request_id="page-recall"))
     await _create_payouts(ada)
+    require_success(await ada.post("batches", name="Salaries", source_id="platform"))
 
 
 async def _find_transaction(ada: Admin, type: str) -> str:

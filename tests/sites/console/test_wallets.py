@@ -14,6 +14,7 @@ from tapgate.sites.console.console import ACTIONS
 #: Endpoints that the console offers outside actions, and where.
 _COVERED_ELSEWHERE = {
     "POST /api/v1/cards/upload-csv": "the upload page",
+    "PUT /api/v1/batches/{id}/lines": "the page of a draft",
     "POST /api/v1/cards/{serial}/personalize": "the personalization page",
     "PUT /api/v1/fee-rules/{type}": "the fee form of each type",
     "PUT /api/v1/fee-rules": "the fee form of each type",
@@ -30,17 +31,7 @@ _NOT_OFFERED = {
         f"POST /api/v1/{resource}/reset-pin/confirm"
         for resource in ("subscribers/{id}", "cards/{serial}", "agents/{id}")
     ),
-    # Finance has no console page yet.
-    "POST /api/v1/bank-accounts",
-    *(f"POST /api/v1/bank-accounts/{{id}}/{action}" for action in ("verify", "block")),
-    "POST /api/v1/payouts",
-    *(f"POST /api/v1/payouts/{{id}}/{action}" for action in ("cancel", "paid", "returned")),
-    "POST /api/v1/payout-runs",
-    "PUT /api/v1/processors/{id}/payout-schedule",
     "POST /api/v1/ledger/days/{date}/close",
-    "POST /api/v1/batches",
-    "PUT /api/v1/batches/{id}/lines",
-    *(f"POST /api/v1/batches/{{id}}/{action}" for action in ("validate", "run", "cancel")),
 }
 
 

@@ -119,6 +119,7 @@ GROUPS: Final = (
                         "GET /api/v1/payouts",
                         (WorkQueueName.PAYOUTS,),
                     ),
+                    Page("/console/batches", "Batches", "GET /api/v1/batches"),
                     Page("/console/bank-accounts", "Bank accounts", "GET /api/v1/bank-accounts"),
                     Page("/console/ledger", "General ledger", "GET /api/v1/ledger/accounts"),
                 ),

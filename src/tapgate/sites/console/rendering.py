@@ -44,6 +44,7 @@ _PAGES_BY_PREFIX: Final = {
     ids.TRANSACTION: ("/console/transactions/", "GET /api/v1/transactions/{id}"),
     ids.ALERT: ("/console/compliance/alerts/", "GET /api/v1/compliance/alerts/{id}"),
     ids.BANK_ACCOUNT: ("/console/bank-accounts/", "GET /api/v1/bank-accounts/{id}"),
+    ids.BATCH: ("/console/batches/", "GET /api/v1/batches/{id}"),
     ids.PAYOUT: ("/console/payouts/", "GET /api/v1/payouts/{id}"),
     ids.PAYOUT_RUN: ("/console/payout-runs/", "GET /api/v1/payout-runs/{id}"),
     ids.APPROVAL: ("/console/approvals/", "GET /api/v1/approvals/{id}"),
