@@ -35,6 +35,7 @@ from tapgate_client.schemas.subscribers import (
 )
 from tapgate_client.schemas.support import NewSupportMessage
 from tapgate_sandbox.demo import country, people, signing_cards
+from tapgate_sandbox.demo.batches import pay_batch
 from tapgate_sandbox.demo.country import Person, Size
 from tapgate_sandbox.demo.documents import draw_document
 from tapgate_sandbox.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
@@ -331,6 +332,17 @@ class Seeder:
     async def block(self, resident: Resident, reason: str) -> None:
         await self._run(subscribers.block, resident.id, reason)
         resident.is_active = False
+
+    async def pay_batch(
+        self,
+        name: str,
+        partner_id: int,
+        receivers: Iterable[Resident],
+        before_run: Callable[[], Awaitable[None]],
+    ) -> None:
+        """Pay each receiver a small grant in one batch."""
+        lines = [(get_phone_number(receiver), "40") for receiver in receivers]
+        await pay_batch(self._services, _ACTOR, name, partner_id, lines, before_run)
 
     async def ask_support(self, resident: Resident, text: str) -> None:
         message = NewSupportMessage(phone_number=get_phone_number(resident), text=text)

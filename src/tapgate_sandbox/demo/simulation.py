@@ -368,7 +368,13 @@ class Simulation:
 
     async def _block_subscriber(self) -> None:
         resident = self._country.residents[seed.BLOCKED]
-        await self._seeder.block(resident, "Reported for fraud")
+        friends = self._country.residents[seed.EXPIRED_CARD + 1 :][:4]
+        await self._seeder.pay_batch(
+            "Market grants",
+            self._country.partner_id,
+            [*friends, resident],
+            before_run=lambda: self._seeder.block(resident, "Reported for fraud"),
+        )
         self._advance_minutes(4)
         await self._transactions.send(resident, resident.friends[0], 100 * self._major_unit, None)
 

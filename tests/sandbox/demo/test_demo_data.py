@@ -44,6 +44,7 @@ TYPES = {
     chart.PARTNER_DEPOSIT,
     chart.PROCESSOR_TRANSFER,
     chart.REFUND,
+    chart.BATCH_CREDIT,
 }
 
 
@@ -158,6 +159,11 @@ async def test_demo_has_participants_of_every_kind_in_various_states(
     assert await demo_database.fetchval("SELECT max(failures) FROM pins") < 3
     terminals = "SELECT count(*) FROM terminals WHERE last_seen_at IS NOT NULL"
     assert await demo_database.fetchval(terminals) >= size.merchants
+
+
+async def test_demo_has_a_batch_with_one_failed_line(demo_database: Database) -> None:
+    batches = await demo_database.fetch("SELECT status, lines, paid, failed FROM batches")
+    assert [tuple(row) for row in batches] == [("completed_with_errors", 5, 4, 1)]
 
 
 async def test_demo_has_work_for_support_and_compliance_staff(demo_database: Database) -> None:
