@@ -3574,7 +3574,8 @@ export class Operations extends Transport {
   /**
    * Upload the lines of a draft.
    *
-   * The body is a CSV file in UTF-8, separated by commas or semicolons, with at most 50,000 lines.
+   * Send the file as the request body, or as `file` in a multipart form. It is CSV in UTF-8,
+   * separated by commas or semicolons, with at most 50,000 lines.
    * The first line names the columns: `phone_number`, `card_serial` or both, `amount` and
    * `reference`. Other columns are ignored. Each line has a phone number or a card. The file
    * replaces earlier lines.

@@ -72,10 +72,10 @@ class BatchesOperations(OperationGroup[M]):
     def upload_lines(self, id: str, file: bytes) -> BatchRecord:
         """Upload the lines of a draft.
 
-        The body is a CSV file in UTF-8, separated by commas or semicolons, with at most 50,000
-        lines. The first line names the columns: `phone_number`, `card_serial` or both, `amount` and
-        `reference`. Other columns are ignored. Each line has a phone number or a card. The file
-        replaces earlier lines.
+        Send the file as the request body, or as `file` in a multipart form. It is CSV in UTF-8,
+        separated by commas or semicolons, with at most 50,000 lines. The first line names the
+        columns: `phone_number`, `card_serial` or both, `amount` and `reference`. Other columns are
+        ignored. Each line has a phone number or a card. The file replaces earlier lines.
 
         A file that cannot be read gets 422, with rows and columns in `details.fields`. Values that
         are not acceptable are reported by the validation. If another batch with the same name got
