@@ -14,4 +14,8 @@ outgoing messages independently. The paths under `/_fake` control the fake and i
     POST /_fake/media                        the bytes of a file -> {"id"}
     POST /_fake/fail                         {"code", "status", "times"}: fails the next messages
     GET  /_fake/sent?to=                     accepted messages, oldest first
+    GET  /_fake/sms?to=                      accepted SMS, oldest first
+    POST /_fake/sms/fail                     {"status", "delay_seconds", "accepts", "times"}: fails
+                                             or delays the next requests at /sms
+    POST /_fake/sms/{id}/report              {"status"}: reports an SMS as delivered or failed
 """

@@ -9,6 +9,7 @@ import contextlib
 
 from tapgate_sandbox.fake_provider.provider import Provider
 from tapgate_sandbox.fake_provider.server import serve
+from tapgate_sandbox.fake_provider.sms import SmsProvider
 
 
 async def main() -> None:
@@ -18,12 +19,15 @@ async def main() -> None:
     parser.add_argument("--app-secret", help="secret that signs deliveries")
     parser.add_argument("--access-token", default="fake-access-token")
     parser.add_argument("--phone-number-id", default="100000000000000")
+    parser.add_argument("--sms-callback", help="URL of the messenger's SMS status endpoint")
+    parser.add_argument("--sms-token", default="fake-sms-token")
     arguments = parser.parse_args()
     provider = Provider(
         access_token=arguments.access_token,
         phone_number_id=arguments.phone_number_id,
         callback=arguments.callback,
         app_secret=arguments.app_secret,
+        sms=SmsProvider(token=arguments.sms_token, callback=arguments.sms_callback),
     )
     async with serve(provider, arguments.port) as url:
         print(f"The fake provider listens on {url}.", flush=True)

@@ -12,6 +12,7 @@ from tapgate.http.http_messages import Request, Response, encode_headers
 from tapgate_client.errors import ApiError
 from tapgate_sandbox.fake_provider.errors import GraphApiError
 from tapgate_sandbox.fake_provider.provider import PlannedFailure, Provider, UserMessage
+from tapgate_sandbox.fake_provider.sms import PlannedSmsFailure
 
 _MAX_BODY_BYTES = 20 * 1024 * 1024
 _VERSION_PATTERN = re.compile(r"/v\d+\.\d+(?=/)")
@@ -31,6 +32,10 @@ class _ReportBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class _DeliverBody(msgspec.Struct):
     order: Literal["sent", "reversed"] = "sent"
     together: bool = False
+
+
+class _SmsReportBody(msgspec.Struct):
+    status: Literal["delivered", "failed"] = "delivered"
 
 
 class App:
@@ -54,9 +59,14 @@ class App:
     async def _route(self, request: Request, body: bytes) -> Response:
         headers = request.headers
         path = unquote(_VERSION_PATTERN.sub("", request.path, count=1))
+        if path.startswith("/_fake/sms"):
+            return await self._control_sms(request, path.split("/")[3:], body)
         if path.startswith("/_fake/"):
             return await self._control(request, path.removeprefix("/_fake/").split("/"), body)
-        self._require_token(headers)
+        if path == "/sms":
+            self._require_token(headers, self._provider.sms.token)
+            return _render_json({}, await self._provider.sms.receive(body))
+        self._require_token(headers, self._provider.access_token)
         match request.method, path.strip("/").split("/"):
             case "POST", [number, "messages"]:
                 self._require_number(number)
@@ -91,8 +101,21 @@ class App:
                     {"status": await provider.webhooks.deliver([report.value], report.field)}
                 )
             case "GET", ["sent"]:
-                to = parse_qs(request.query.decode().replace("+", "%2B")).get("to")
-                return _render_json({"data": provider.list_sent_to(to[0]) if to else provider.sent})
+                to = _get_recipient(request)
+                return _render_json({"data": provider.list_sent_to(to) if to else provider.sent})
+        raise GraphApiError(100, "Unknown path", status=404)
+
+    async def _control_sms(self, request: Request, path: list[str], body: bytes) -> Response:
+        sms = self._provider.sms
+        match request.method, path:
+            case "GET", []:
+                return _render_json({"data": sms.list_messages(_get_recipient(request))})
+            case "POST", ["fail"]:
+                sms.failures.append(msgspec.json.decode(body, type=PlannedSmsFailure))
+                return _render_json({})
+            case "POST", [message_id, "report"]:
+                report = msgspec.json.decode(body, type=_SmsReportBody)
+                return _render_json({"status": await sms.report(message_id, report.status)})
         raise GraphApiError(100, "Unknown path", status=404)
 
     async def _control_user(self, user_id: str, action: str, body: bytes) -> dict[str, str]:
@@ -108,8 +131,8 @@ class App:
                 return {}
         raise GraphApiError(100, "Unknown path", status=404)
 
-    def _require_token(self, headers: Mapping[bytes, bytes]) -> None:
-        expected = f"Bearer {self._provider.access_token}".encode()
+    def _require_token(self, headers: Mapping[bytes, bytes], token: str) -> None:
+        expected = f"Bearer {token}".encode()
         if not hmac.compare_digest(headers.get(b"authorization", b""), expected):
             raise GraphApiError(190, "Invalid OAuth access token - Cannot parse access token")
 
@@ -122,6 +145,10 @@ class App:
         if file is None:
             raise GraphApiError(100, "URL signature expired", status=404)
         return _render(200, file.mime_type, file.content)
+
+
+def _get_recipient(request: Request) -> str | None:
+    return parse_qs(request.query.decode().replace("+", "%2B")).get("to", [None])[0]
 
 
 def _strip_plus(phone: str) -> str:

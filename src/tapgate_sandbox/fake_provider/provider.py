@@ -11,6 +11,7 @@ from tapgate_sandbox.fake_provider import message_validation
 from tapgate_sandbox.fake_provider.errors import GraphApiError
 from tapgate_sandbox.fake_provider.media import MediaStore
 from tapgate_sandbox.fake_provider.rules import MessagePolicy, ProviderRules
+from tapgate_sandbox.fake_provider.sms import SmsProvider
 from tapgate_sandbox.fake_provider.webhooks import CallbackSender, build_value, to_unix_seconds
 
 
@@ -55,6 +56,7 @@ class Provider:
         app_secret: str | None = None,
         rules: ProviderRules | None = None,
         clock: Clock = system_clock,
+        sms: SmsProvider | None = None,
     ) -> None:
         rules = rules or ProviderRules()
         self.access_token = access_token
@@ -67,6 +69,7 @@ class Provider:
         #: Accepted messages, oldest first.
         self.sent: list[SentMessage] = []
         self.failures: list[PlannedFailure] = []
+        self.sms = sms or SmsProvider(clock=clock)
         self._policy = MessagePolicy(rules)
         self._held: list[dict[str, Any]] = []
 

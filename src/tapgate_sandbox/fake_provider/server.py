@@ -37,6 +37,7 @@ async def serve(provider: Provider, port: int = 0) -> AsyncIterator[str]:
             server.should_exit = True
             await task
             await provider.webhooks.close()
+            await provider.sms.close()
 
 
 class _Server(uvicorn.Server):
