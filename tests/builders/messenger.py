@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import asyncpg
@@ -24,9 +25,11 @@ from harness import ServiceAuth
 from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import load_settings
 from tapgate.core.vault import Vault
+from tapgate.http.metrics import EventCounters
 from tapgate.http.rate_limits.throttle import Throttle
 from tapgate.messenger.app import App
 from tapgate.messenger.channel.graph import GraphClient
+from tapgate.messenger.channel.sms import SmsClient
 from tapgate.messenger.conversation_store import cache_active_count
 from tapgate.messenger.flows import data_endpoint, forms
 from tapgate.messenger.flows.cipher import FlowKey
@@ -43,8 +46,9 @@ from tapgate.messenger.model import (
     RequestSucceeded,
     TextReply,
 )
-from tapgate.messenger.outbox.outbox_messages import enqueue
+from tapgate.messenger.outbox.outbox_messages import OutboxMessage, enqueue, list_recent
 from tapgate.messenger.outbox.sender import Sender
+from tapgate.messenger.outbox.sms_sender import SmsSender
 from tapgate.messenger.services import Services
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
@@ -165,6 +169,7 @@ class OutboxDriver:
         self.clock = clock
         self.vault = Vault("a secret key for the tests of the outbox")
         self.new_id = IdGenerator(1)
+        self.sms: SmsClient | None = None
 
     async def enqueue(
         self, message: OutgoingMessage | str, address: str = PHONE, key: str | None = None
@@ -212,6 +217,41 @@ class SenderDriver(OutboxDriver):
     def list_delivered_texts(self, phone: str = PHONE) -> list[str]:
         """Return the texts delivered to a phone."""
         return [message.message["text"]["body"] for message in self.provider.list_sent_to(phone)]
+
+
+class SmsDriver(SenderDriver):
+    """Outbox with an SMS provider besides the chat's."""
+
+    def __init__(self, chat: SenderDriver, sms: SmsClient) -> None:
+        super().__init__(chat.database, chat.clock, chat.provider, chat.graph)
+        self.sms = sms
+        self.settings = SimpleNamespace(sms_after=60)
+        self.counters = EventCounters()
+
+    def create_sms_sender(
+        self, *, keep_content: bool = True, database: Database | None = None
+    ) -> SmsSender:
+        return SmsSender(
+            database or self.database,
+            self.vault,
+            self.sms,
+            self.clock,
+            self.counters,
+            keep_content=keep_content,
+        )
+
+    async def use_chat(self, phone: str = PHONE) -> None:
+        """Make the person one who has used the chat."""
+        await self.database.execute(
+            "INSERT INTO messenger.people (address, language, updated_at) VALUES ($1, 'en', $2)",
+            phone,
+            self.clock(),
+        )
+        await self.open_service_window(phone)
+
+    async def get_message(self, phone: str = PHONE) -> OutboxMessage:
+        (message,) = await list_recent(self.database, self.vault, phone)
+        return message
 
 
 BRIDGE_PATH = "/api/v1/external/messaging"

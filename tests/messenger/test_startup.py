@@ -17,8 +17,9 @@ from builders.messenger import BRIDGE_PATH, FLOWS_PATH
 from drivers.processes import TAPGATE_EXECUTABLE, build_environ, free_port, run_command
 from harness import PRODUCTION_ENVIRON
 from tapgate.core.settings import load_settings
+from tapgate.core.settings.declaration import SettingsError
 from tapgate.core.vault import Vault
-from tapgate.messenger.startup import add_development_form_key, list_warnings
+from tapgate.messenger.startup import add_development_form_key, list_warnings, require_complete_sms
 
 
 @contextlib.contextmanager
@@ -180,3 +181,15 @@ def test_development_form_key_is_created_only_for_simulated_phones(tmp_path: Pat
     key = load_key(TAPGATE_MESSENGER_GRAPH_URL="http://graph")
     assert key is None, "a provider does not have this key"
     assert load_key(**PRODUCTION_ENVIRON) is None
+
+
+@pytest.mark.parametrize(
+    ("variables", "missing"),
+    [
+        ({"TAPGATE_SMS_URL": "https://sms.example.com"}, "TAPGATE_SMS_TOKEN"),
+        ({"TAPGATE_SMS_TOKEN": "a token"}, "TAPGATE_SMS_URL"),
+    ],
+)
+def test_sms_needs_both_settings(variables: dict[str, str], missing: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{missing} must be set too"):
+        require_complete_sms(load_settings(variables))

@@ -34,6 +34,8 @@ MAX_AGE_SECONDS = 1.0
 
 #: Delivery statuses for messages sent to phones.
 MESSAGE_STATUSES = ("sent", "delivered", "read", "failed")
+#: What became of an attempt to send an SMS.
+SMS_RESULTS = ("accepted", "retried", "failed")
 
 
 class AuthFailure(StrEnum):
@@ -72,6 +74,9 @@ class EventCounters:
             ["status"],
             [(status,) for status in MESSAGE_STATUSES],
         )
+        self.sms = Counter(
+            "tapgate_sms", "Attempts to send an SMS", ["result"], [(name,) for name in SMS_RESULTS]
+        )
         self.dropped_logs = Counter(
             "tapgate_request_logs_dropped", "Requests that were not written to the request log"
         )
@@ -79,6 +84,10 @@ class EventCounters:
     def count_message_status(self, status: str) -> None:
         """Count a message that reached this delivery status."""
         self.messages.add(MESSAGE_STATUSES.index(status))
+
+    def count_sms(self, result: str) -> None:
+        """Count an attempt to send an SMS."""
+        self.sms.add(SMS_RESULTS.index(result))
 
     def count_dropped_logs(self, count: int) -> None:
         self.dropped_logs.add(0, count)
@@ -119,6 +128,7 @@ class Metrics:
             self._requests,
             self._durations,
             events.messages,
+            events.sms,
             self._auth_failures,
             events.dropped_logs,
         ]

@@ -17,7 +17,7 @@ from tapgate.http.route import Route, RouteLabel
 from tapgate.messenger import web
 from tapgate.messenger.openapi import build_document
 from tapgate.messenger.routes import ENDPOINTS
-from tapgate.messenger.routes.access import BRIDGE, METRICS, PUBLIC, Access
+from tapgate.messenger.routes.access import BRIDGE, METRICS, PUBLIC, SMS_PROVIDER, Access
 from tapgate.messenger.services import Services
 from tapgate.messenger.web import RequestContext
 from tapgate.runtime.node_files import get_shared_folder
@@ -42,6 +42,7 @@ class App(WebApp[RequestContext, Route]):
         self._metrics = Metrics(
             get_shared_folder(services.settings.data_dir) / "messenger",
             [(endpoint.method, endpoint.path) for endpoint in self._endpoints],
+            services.event_counters,
         )
         self._metrics.add_collector(HealthMetrics(services.health, services.nodes))
         for source in services.metric_sources:
@@ -102,7 +103,7 @@ class App(WebApp[RequestContext, Route]):
     async def on_error(self, route: Route | None, context: RequestContext, error: ApiError) -> None:
         """Log a server error and replace its message; count failed authentication."""
         if error.code is Code.UNAUTHORIZED and route is not None:
-            is_token = route.endpoint.access in (BRIDGE, METRICS)
+            is_token = route.endpoint.access in (BRIDGE, METRICS, SMS_PROVIDER)
             self._metrics.count_auth_failure(
                 AuthFailure.TOKEN if is_token else AuthFailure.SIGNATURE
             )

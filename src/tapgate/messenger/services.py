@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
-from tapgate.http.metrics import MetricSource
+from tapgate.http.metrics import EventCounters, MetricSource
 from tapgate.http.rate_limits.throttle import Throttle
 from tapgate.messenger.channel.graph import GraphClient
+from tapgate.messenger.channel.sms import SmsClient
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.gateway_requests import GatewayRequest
 from tapgate.messenger.model import Intent, Language, RequestOutcome
@@ -42,8 +43,11 @@ class Services:
     #: Called when the outbox may contain new messages.
     wake_sender: Callable[[], None]
     metric_sources: Sequence[MetricSource] = ()
+    event_counters: EventCounters = field(default_factory=EventCounters)
     #: If None, all messages stay in the outbox, and images cannot be downloaded.
     graph: GraphClient | None = None
+    #: If None, nothing goes out as SMS.
+    sms: SmsClient | None = None
     #: If None, there are no PIN forms, and `messenger_text_pin` decides whether the webhook accepts
     #: PINs as text.
     flow_key: FlowKey | None = None

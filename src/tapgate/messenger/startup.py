@@ -19,6 +19,7 @@ async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:
     """Check that the database belongs to this installation; yield warnings for the operator."""
     # Workers add the key too, and their settings are compared with those registered here.
     settings = add_development_form_key(settings)
+    require_complete_sms(settings)
     database = await Database.connect(database_url, size=1)
     try:
         vault = Vault(settings.secret_key)
@@ -50,6 +51,16 @@ def add_development_form_key(settings: Settings) -> Settings:
     except OSError as error:
         raise build_folder_error(settings.data_dir, error) from error
     return settings.replace(messenger_flow_private_key=key)
+
+
+def require_complete_sms(settings: Settings) -> None:
+    """Raise SettingsError if only one of the SMS settings is set.
+
+    Not checked when settings are read: the gateway's processes do not get the token.
+    """
+    if (settings.sms_url is None) != (settings.sms_token is None):
+        missing = Settings.sms_url if settings.sms_url is None else Settings.sms_token
+        raise missing.build_error("must be set too. SMS needs both")
 
 
 def list_warnings(settings: Settings) -> list[str]:

@@ -12,15 +12,18 @@ from tapgate.core.settings import Settings
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.core.vault import Vault
 from tapgate.http.backlog_metrics import BacklogMetrics
+from tapgate.http.metrics import EventCounters
 from tapgate.http.process_metrics import ProcessMetrics
 from tapgate.http.rate_limits.throttle import Throttle
 from tapgate.messenger import conversation_store, gateway_requests, inbox
 from tapgate.messenger.channel.graph import GraphClient
+from tapgate.messenger.channel.sms import SmsClient
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.inbox_worker import InboxWorker
 from tapgate.messenger.language_sync import LanguageSync
-from tapgate.messenger.outbox import leases
+from tapgate.messenger.outbox import leases, sms_sender
 from tapgate.messenger.outbox.sender import Sender
+from tapgate.messenger.outbox.sms_sender import SmsSender
 from tapgate.messenger.outbox.status_reporter import StatusReporter
 from tapgate.messenger.retention import RETENTION
 from tapgate.messenger.services import Services
@@ -63,13 +66,14 @@ async def open_services(
             http=http,
         )
         await stack.enter_async_context(gateway)
-        services, sender = await _build_services(stack, settings, database_url, clock, gateway)
+        services, sender, sms = await _build_services(stack, settings, database_url, clock, gateway)
         await stack.enter_async_context(services.nodes.remove_on_exit())
         await stack.enter_async_context(
             run_background_tasks(
                 services.nodes.run(),
                 InboxWorker(services).run(),
                 sender.run(),
+                sms.run(),
                 StatusReporter(services.database, gateway, clock).run(),
                 TurnReporter(services.database, gateway, clock).run(),
                 LanguageSync(services.database, gateway, clock).run(),
@@ -85,7 +89,7 @@ async def _build_services(
     database_url: str,
     clock: Clock,
     gateway: AsyncTapgateClient,
-) -> tuple[Services, Sender]:
+) -> tuple[Services, Sender, SmsSender]:
     flow_key = settings.messenger_flow_private_key
     connections = get_messenger_connections(settings.database_connections)
     database = await Database.connect(database_url, size=connections)
@@ -102,7 +106,15 @@ async def _build_services(
     await stack.enter_async_context(run_background_tasks(process_metrics.run()))
     health = HealthMonitor(settings, functools.partial(get_server_status, database))
     graph, vault = await _open_graph_client(stack, settings), Vault(settings.secret_key)
-    sender = Sender(database, vault, graph, clock, keep_content=not settings.is_production)
+    keep_content, counters = not settings.is_production, EventCounters()
+    sender = Sender(database, vault, graph, clock, keep_content=keep_content)
+    sms_client = _open_sms_client(stack, settings)
+    sms = SmsSender(database, vault, sms_client, clock, counters, keep_content=keep_content)
+
+    def wake_senders() -> None:
+        sender.wake()
+        sms.wake()
+
     services = Services(
         settings=settings,
         database=database,
@@ -118,13 +130,17 @@ async def _build_services(
         active_conversations=conversation_store.cache_active_count(database, clock),
         metric_sources=[
             process_metrics,
-            BacklogMetrics(database, [leases.BACKLOG_SQL, inbox.BACKLOG_SQL]),
+            BacklogMetrics(
+                database, [leases.BACKLOG_SQL, sms_sender.BACKLOG_SQL, inbox.BACKLOG_SQL]
+            ),
         ],
+        event_counters=counters,
         graph=graph,
+        sms=sms_client,
         flow_key=None if flow_key is None else FlowKey(flow_key),
-        wake_sender=sender.wake,
+        wake_sender=wake_senders,
     )
-    return services, sender
+    return services, sender, sms
 
 
 async def _open_graph_client(
@@ -135,6 +151,14 @@ async def _open_graph_client(
     if url is None or token is None or number is None:
         return None
     return await stack.enter_async_context(GraphClient(url, token, number))
+
+
+def _open_sms_client(stack: contextlib.AsyncExitStack, settings: Settings) -> SmsClient | None:
+    if settings.sms_url is None or settings.sms_token is None:
+        return None
+    client = SmsClient(settings.sms_url, settings.sms_token)
+    stack.callback(client.close)
+    return client
 
 
 def _get_service_secret(settings: Settings) -> str:

@@ -116,6 +116,7 @@ def test_optional_secrets_belong_to_the_service_that_uses_them() -> None:
         "TAPGATE_MESSENGER_APP_SECRET",
         "TAPGATE_MESSENGER_BRIDGE_TOKEN",
         "TAPGATE_MESSENGER_FLOW_PRIVATE_KEY",
+        "TAPGATE_SMS_TOKEN",
     }
 
 

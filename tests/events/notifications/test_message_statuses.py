@@ -61,6 +61,7 @@ async def test_support_users_can_see_that_a_code_was_not_delivered(
         "template": "one_time_code",
         "language": "en",
         "status": "queued",
+        "channel": "chat",
         "error_code": None,
         "updated_at": None,
     }

@@ -121,6 +121,7 @@ async def test_recent_messages_are_listed_newest_first(outbox: OutboxDriver) -> 
             "language": "en",
             "parameters": (CODE,),
             "status": "queued",
+            "channel": "chat",
             "created_at": created[2],
         },
         {
@@ -128,6 +129,7 @@ async def test_recent_messages_are_listed_newest_first(outbox: OutboxDriver) -> 
             "to": PHONE,
             "text": "What next?\n\n1. Balance",
             "status": "queued",
+            "channel": "chat",
             "created_at": created[1],
         },
         {
@@ -135,6 +137,7 @@ async def test_recent_messages_are_listed_newest_first(outbox: OutboxDriver) -> 
             "to": PHONE,
             "text": "Hello",
             "status": "queued",
+            "channel": "chat",
             "created_at": created[0],
         },
     ]

@@ -30,16 +30,20 @@ from tapgate.messenger.routes.access import (
     HANDSHAKE,
     PUBLIC,
     SERVICE,
+    SMS_PROVIDER,
 )
 from tapgate_client import signing
 
 BRIDGE_TOKEN = "kT4-the bridge's token-9w"
 APP_SECRET = "the channel's secret"
 VERIFY_TOKEN = "verify me"
+SMS_TOKEN = "the SMS provider's token"
 ALL_SECRETS = {
     "TAPGATE_MESSENGER_BRIDGE_TOKEN": BRIDGE_TOKEN,
     "TAPGATE_MESSENGER_APP_SECRET": APP_SECRET,
     "TAPGATE_MESSENGER_VERIFY_TOKEN": VERIFY_TOKEN,
+    "TAPGATE_SMS_URL": "https://sms.example.com/messages",
+    "TAPGATE_SMS_TOKEN": SMS_TOKEN,
 }
 OUTBOX_ROUTE = "GET /api/v1/messages/outbox"
 
@@ -93,6 +97,7 @@ def list_credentials(messenger: MessengerApp) -> list[Credential]:
         Credential("none", TamperedAuth(None, replace_headers())),
         Credential("the bridge", bridge, (BRIDGE,)),
         Credential("the channel", channel, (CHANNEL, FLOW)),
+        Credential("the SMS provider", BearerAuth(SMS_TOKEN, ""), (SMS_PROVIDER,)),
         Credential("the app secret as a token", BearerAuth(APP_SECRET, "")),
         Credential("the service", service, (SERVICE,)),
         Credential("a service's secret as a token", BearerAuth(secret, "")),
@@ -125,9 +130,14 @@ async def protected_production_messenger(
 
 def get_expected_status(route: Endpoint) -> int:
     """Return the status for a request without the required credential."""
-    return {BRIDGE: 401, CHANNEL: 401, FLOW: BAD_FLOW_SIGNATURE, SERVICE: 401, HANDSHAKE: 403}[
-        route.access
-    ]
+    return {
+        BRIDGE: 401,
+        CHANNEL: 401,
+        FLOW: BAD_FLOW_SIGNATURE,
+        SERVICE: 401,
+        SMS_PROVIDER: 401,
+        HANDSHAKE: 403,
+    }[route.access]
 
 
 async def send(messenger: MessengerApp, route: Endpoint, auth: Any) -> httpx2.Response:
@@ -185,7 +195,7 @@ async def test_routes_with_unset_secrets_return_403_in_production(
         TamperedAuth(None, sign_as_provider("None")),
     ]
     for route in ENDPOINTS:
-        if route.access in (BRIDGE, CHANNEL, FLOW):
+        if route.access in (BRIDGE, CHANNEL, FLOW, SMS_PROVIDER):
             for auth in empty:
                 response = await send(production_messenger, route, auth)
                 assert response.status_code == 403, (route.name, response.text)
@@ -223,6 +233,7 @@ def test_routes_and_their_access_match_the_specification() -> None:
         "POST /api/v1/webhooks/messaging": CHANNEL,
         "POST /api/v1/webhooks/messaging/flows": FLOW,
         "POST /api/v1/messages/template": SERVICE,
+        "POST /api/v1/messages/sms-status": SMS_PROVIDER,
         OUTBOX_ROUTE: SERVICE,
         "POST /api/v1/simulator/deliveries": SERVICE,
         "POST /api/v1/simulator/flows": SERVICE,

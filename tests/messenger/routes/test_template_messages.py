@@ -51,7 +51,13 @@ async def test_template_is_accepted_and_listed_in_the_outbox(messenger: Messenge
     assert [message.pop("message_id") for message in messages] == message_ids[::-1]
     assert all(message.pop("created_at").endswith("Z") for message in messages)
     assert [message.pop("payloads")[0]["type"] for message in messages] == ["template", "template"]
-    common = {"to": PHONE, "template": "one_time_code", "language": "en", "status": "queued"}
+    common = {
+        "to": PHONE,
+        "template": "one_time_code",
+        "language": "en",
+        "status": "queued",
+        "channel": "chat",
+    }
     assert messages == [common | {"parameters": ["second"]}, common | {"parameters": ["first"]}]
     assert await list_outbox(messenger, "+23276999999") == []
 

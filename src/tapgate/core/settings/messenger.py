@@ -126,6 +126,36 @@ class MessengerSettings(SettingGroup):
         " resolver is used.",
         example="http://127.0.0.1:9000/resolve",
     )
+    sms_url = OptionalSetting(
+        Url("http", "https", strict_schemes=("https",)),
+        "SMS provider URL",
+        "SMS provider URL, to which notices and one-time codes are posted that do not arrive in the"
+        " chat. Must be set together with the token. See [SMS](messenger.md#sms).",
+        production="Must be `https://`.",
+        example="https://sms.example.com/messages",
+        match=Match.WARN,
+        used_by=NodeRole.MESSENGER,
+        suggested=True,
+    )
+    sms_token = OptionalSetting(
+        Text(),
+        "SMS provider token",
+        "Bearer token for requests to the SMS provider and for its status reports.",
+        example="a token agreed with the provider",
+        secrecy=Secrecy.UNIQUE,
+        match=Match.WARN,
+        used_by=NodeRole.MESSENGER,
+        suggested=True,
+    )
+    sms_after = Setting(
+        Integer(0, 86_400),
+        60,
+        "SMS delay (s)",
+        "Seconds after which a message that is not delivered in the chat is sent as SMS.",
+        example="120",
+        match=Match.WARN,
+        used_by=NodeRole.MESSENGER,
+    )
     support_contact = OptionalSetting(
         Text(),
         "Default support contact",

@@ -40,7 +40,8 @@ async def report_message_statuses(
 
     The messenger reports on the messages that it received from the gateway. A status is replaced
     only by a later one in the order `sent`, `failed`, `delivered`, `read`. Unknown messages are
-    skipped. `updated` is the number of messages whose status changed.
+    skipped. `channel` is `sms` once a message goes out as SMS. `updated` is the number of messages
+    whose status or channel changed.
     """
     async with request.services.transaction() as tx:
         changed = await _store_reports(tx, body.data)
@@ -62,16 +63,20 @@ async def _store_reports(tx: Transaction, reports: list[StatusReport]) -> list[s
     )
     rows = await tx.fetch(
         """UPDATE messages m
-           SET delivery = new.status, delivery_error = new.error_code, delivery_at = $4
-           FROM unnest($1::bigint[], $2::text[], $3::text[]) AS new (id, status, error_code)
-           WHERE m.id = new.id AND (m.delivery IS NULL OR
-               array_position($5::text[], new.status) > array_position($5::text[], m.delivery))
+           SET delivery = new.status, delivery_error = new.error_code, delivery_at = $4,
+               channel = new.channel
+           FROM unnest($1::bigint[], $2::text[], $3::text[], $6::text[])
+               AS new (id, status, error_code, channel)
+           WHERE m.id = new.id AND (m.delivery IS NULL
+               OR array_position($5::text[], new.status) > array_position($5::text[], m.delivery)
+               OR (new.channel > m.channel AND m.delivery = 'sent'))
            RETURNING m.delivery""",
         list(latest),
         [report.status for report in latest.values()],
         [report.error_code for report in latest.values()],
         tx.now(),
         list(STATUS_ORDER),
+        [report.channel for report in latest.values()],
     )
     return [row["delivery"] for row in rows]
 
@@ -91,7 +96,7 @@ async def list_page(
     conditions.where("m.created_at >= {}", since)
     return await conditions.fetch(
         database,
-        f"""SELECT m.id, m.template, m.language, {_STATUS_SQL} AS status,
+        f"""SELECT m.id, m.template, m.language, m.channel, {_STATUS_SQL} AS status,
                    {_ERROR_CODE_SQL} AS error_code, m.created_at,
                    m.delivery_at AS updated_at
             FROM messages m""",

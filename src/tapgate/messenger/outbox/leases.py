@@ -29,6 +29,8 @@ class LeasedMessage(msgspec.Struct, frozen=True, kw_only=True):
     channel_message_id: str | None
     #: `failed` if the message must be sent as a template, because its plain text failed.
     text_form: Literal["sent", "failed"] | None
+    #: When the message goes out as SMS, unless it is delivered before.
+    sms_at: datetime | None
 
     @property
     def accepted_part_ids(self) -> list[str]:
@@ -54,19 +56,24 @@ _RETRY = ResultUpdate(
     "next_attempt_at = result.retry_at, problem = result.problem",
     {"retry_at": "timestamptz", "problem": "text"},
 )
-_END = f"""content = CASE WHEN result.keep_content THEN content END,
-    report_at = CASE WHEN key LIKE '{statuses.REPORTED_KEY_PATTERN}' THEN result.ended_at END"""
+#: The content is kept for an SMS.
+_CONTENT = "content = CASE WHEN result.keep_content OR sms_at IS NOT NULL THEN content END"
+_IS_REPORTED = f"key LIKE '{statuses.REPORTED_KEY_PATTERN}'"
 _END_VALUES = {"keep_content": "boolean", "ended_at": "timestamptz"}
 _SENT = ResultUpdate(
     _QUEUE,
     f"""status = 'sent', channel_message_id = result.channel_ids, problem = NULL,
-        text_form = coalesce(result.text_form, text_form), {_END}""",
+        text_form = coalesce(result.text_form, text_form), {_CONTENT},
+        report_at = CASE WHEN {_IS_REPORTED} THEN result.ended_at END""",
     {"channel_ids": "text", "text_form": "text", **_END_VALUES},
     accepts_late=True,
 )
+#: A message that goes out as SMS has not failed yet, so it is not reported.
 _REJECTED = ResultUpdate(
     _QUEUE,
-    f"status = 'refused', problem = result.problem, {_END}",
+    f"""status = 'refused', problem = result.problem, {_CONTENT},
+        sms_at = CASE WHEN sms_at IS NOT NULL THEN result.ended_at END,
+        report_at = CASE WHEN {_IS_REPORTED} AND sms_at IS NULL THEN result.ended_at END""",
     {"problem": "text", **_END_VALUES},
 )
 
@@ -119,6 +126,8 @@ async def complete(
         if is_text_form:
             # The provider's report may have arrived before the message's ID was known.
             await service_window.requeue_as_template(tx, [leased.id], now)
+        if leased.sms_at is not None:
+            await statuses.settle_sms(tx, [leased.id], now, keep_content=keep_content)
 
 
 async def fail(

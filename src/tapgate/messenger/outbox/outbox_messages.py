@@ -12,11 +12,12 @@ from msgspec.structs import replace
 from tapgate.core.vault import Vault, VaultError
 from tapgate.messenger.channel.render import RenderError, render_payloads, render_plain_text
 from tapgate.messenger.model import OutgoingMessage, Template
-from tapgate.messenger.outbox import statuses
+from tapgate.messenger.outbox import sms_fallback, statuses
 from tapgate.messenger.services import Services
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339
+from tapgate_client.schemas.messages import MessageChannel
 
 _KEY_PATTERN = re.compile(r"[!-~]{1,200}", re.ASCII)
 _decoder: msgspec.json.Decoder[OutgoingMessage] = msgspec.json.Decoder(OutgoingMessage)
@@ -41,6 +42,7 @@ class OutboxMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         str,
         msgspec.Meta(extra_json_schema={"enum": ["queued", "sent", "delivered", "read", "failed"]}),
     ]
+    channel: MessageChannel
     created_at: Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
 
 
@@ -58,17 +60,20 @@ async def enqueue(
     idempotency key, nothing is enqueued, and the ID of that message is returned.
     """
     key = None if key is None else _to_storable_key(key)
+    route = await sms_fallback.choose_route(tx, services, address, message)
     while True:
         row_id = services.new_id()
         is_new = await tx.fetchval(
-            """INSERT INTO messenger.outbox (id, address, content, key, next_attempt_at, created_at)
-               VALUES ($1, $2, $3, $4, $5, $5)
+            """INSERT INTO messenger.outbox (id, address, content, key, next_attempt_at, created_at,
+                                             channel, status, sms_at)
+               VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8)
                ON CONFLICT (key) DO NOTHING RETURNING true""",
             row_id,
             address,
             seal_message(services.vault, row_id, message),
             key,
             services.clock(),
+            *route,
         )
         if is_new:
             return row_id, True
@@ -106,7 +111,8 @@ async def list_recent(
 ) -> list[OutboxMessage]:
     """Return the latest messages to an address, newest first, for tests, demos and the CLI."""
     rows = await database.fetch(
-        f"""SELECT job.id, job.content, job.created_at, {statuses.OVERALL_STATUS_SQL} AS status
+        f"""SELECT job.id, job.content, job.created_at, job.channel,
+                   {statuses.OVERALL_STATUS_SQL} AS status
             FROM messenger.outbox job WHERE job.address = $1 ORDER BY job.id DESC LIMIT $2""",
         address,
         limit,
@@ -132,6 +138,7 @@ def _to_record(
         message_id=ids.encode(ids.MESSAGE, row["id"]),
         to=address,
         status=row["status"],
+        channel=MessageChannel(row["channel"]),
         created_at=format_rfc3339(row["created_at"]),
     )
     if message is None:

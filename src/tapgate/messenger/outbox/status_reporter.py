@@ -24,7 +24,7 @@ _GATEWAY_KEY_PREFIX: Final = "gateway:"
 #: A failed report is retried when its lease expires.
 _QUEUE: Final = WorkQueue(
     "messenger.outbox",
-    f"""job.id, job.key, job.report_at, {OVERALL_STATUS_SQL} AS reported,
+    f"""job.id, job.key, job.channel, job.report_at, {OVERALL_STATUS_SQL} AS reported,
         {ERROR_CODE_SQL} AS error_code""",
     pending="",
     due="report_at",
@@ -94,6 +94,7 @@ class StatusReporter:
                 StatusReport(
                     message_id=row["key"].removeprefix(_GATEWAY_KEY_PREFIX),
                     status=row["reported"],
+                    channel=row["channel"],
                     error_code=row["error_code"] if row["reported"] == "failed" else None,
                 )
                 for row in rows

@@ -55,14 +55,26 @@ def _check_bridge(request: RequestContext) -> str | None:
         if settings.is_production:
             raise _build_forbidden_error("TAPGATE_MESSENGER_BRIDGE_TOKEN must be set in production")
         return None
+    _require_bearer_token(request, token, "the bridge token")
+    return "bridge"
+
+
+def _check_sms_provider(request: RequestContext) -> str:
+    token = request.services.settings.sms_token
+    if token is None:
+        raise _build_forbidden_error("TAPGATE_SMS_TOKEN must be set")
+    _require_bearer_token(request, token, "the SMS provider token")
+    return "sms provider"
+
+
+def _require_bearer_token(request: RequestContext, token: str, name: str) -> None:
     scheme, _, value = (request.get_header(b"authorization") or "").partition(" ")
     if scheme.lower() != "bearer" or not is_equal_constant_time(value.strip(), token):
         raise ApiError(
             Code.UNAUTHORIZED,
-            "Authorization must be Bearer followed by the bridge token",
+            f"Authorization must be Bearer followed by {name}",
             headers={"WWW-Authenticate": "Bearer"},
         )
-    return "bridge"
 
 
 def _build_channel_access(error_status: int, *error_statuses: int) -> Access:
@@ -176,6 +188,12 @@ BRIDGE: Final = Access(
     security=(("bridgeToken",), ()),
     error_statuses=(401, 403),
 )
+SMS_PROVIDER: Final = Access(
+    check=_check_sms_provider,
+    description="Access: the SMS provider with TAPGATE_SMS_TOKEN as its bearer token.",
+    security=(("smsToken",),),
+    error_statuses=(401, 403),
+)
 HANDSHAKE: Final = Access(
     check=_check_handshake,
     description="Access: the channel's provider, with TAPGATE_MESSENGER_VERIFY_TOKEN.",
@@ -192,6 +210,7 @@ SERVICE: Final = Access(
 
 SECURITY_SCHEMES: Final = {
     "bridgeToken": build_bearer_scheme("The value of TAPGATE_MESSENGER_BRIDGE_TOKEN"),
+    "smsToken": build_bearer_scheme("The value of TAPGATE_SMS_TOKEN"),
     "metricsToken": build_bearer_scheme("The value of TAPGATE_METRICS_TOKEN"),
     "hubSignature": build_header_scheme(
         "X-Hub-Signature-256", "`sha256=` followed by the hex HMAC-SHA-256 of the raw body"

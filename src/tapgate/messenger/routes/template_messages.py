@@ -60,6 +60,7 @@ class OutboxResponse(msgspec.Struct, frozen=True, kw_only=True):
                 **TemplateMessage.EXAMPLE,
                 "message_id": TemplateMessageResponse.EXAMPLE["message_id"],
                 "status": "sent",
+                "channel": "chat",
                 "created_at": "2026-01-31T12:00:00.000Z",
             }
         ]

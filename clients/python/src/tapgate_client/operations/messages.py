@@ -22,13 +22,21 @@ class MessagesOperations(OperationGroup[M]):
 
         The messenger reports on the messages that it received from the gateway. A status is
         replaced only by a later one in the order `sent`, `failed`, `delivered`, `read`. Unknown
-        messages are skipped. `updated` is the number of messages whose status changed.
+        messages are skipped. `channel` is `sms` once a message goes out as SMS. `updated` is the
+        number of messages whose status or channel changed.
 
         Access: an internal service's signature.
 
         Example:
             client.messages.report_statuses(
-                [StatusReport(message_id="msg_0800000000000", status="sent", error_code="text")],
+                [
+                    StatusReport(
+                        message_id="msg_0800000000000",
+                        status="sent",
+                        error_code="text",
+                        channel="chat",
+                    ),
+                ],
             )
         """
 

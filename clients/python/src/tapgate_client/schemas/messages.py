@@ -20,6 +20,13 @@ class MessageStatus(StrEnum):
     READ = "read"
 
 
+class MessageChannel(StrEnum):
+    """How a message went out. SMS is for messages that did not arrive in the chat."""
+
+    CHAT = "chat"
+    SMS = "sms"
+
+
 #: In ascending rank. A report overwrites only a lower-ranked status, because reports may be
 #: duplicated or out of order.
 STATUS_ORDER: Final = (
@@ -36,6 +43,7 @@ class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
     template: Annotated[str, Example("verification_code")]
     language: Annotated[Word, Example("en")]
     status: MessageStatus
+    channel: MessageChannel
     error_code: Word | None
     created_at: Time
     updated_at: Time | None
@@ -45,6 +53,7 @@ class StatusReport(msgspec.Struct, kw_only=True):
     message_id: Annotated[str, IdRule(ids.MESSAGE)]
     status: Annotated[MessageStatus, Choice(*STATUS_ORDER, name="MessageReportStatus")]
     error_code: Annotated[str, TextRule(40)] | None = None
+    channel: MessageChannel = MessageChannel.CHAT
 
 
 class StatusReports(msgspec.Struct, kw_only=True):

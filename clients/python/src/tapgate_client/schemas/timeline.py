@@ -6,6 +6,7 @@ from typing import Annotated
 import msgspec
 
 from tapgate_client.schemas.chat import ChatChannel, ChatInput
+from tapgate_client.schemas.messages import MessageChannel
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.transactions import Direction
 from tapgate_client.schemas.values import CurrencyCode, Example, Money, Word
@@ -50,6 +51,8 @@ class TimelineItem(msgspec.Struct, frozen=True, kw_only=True):
     count: int | None = None
     #: Where the subscriber wrote to the chat, what was sent, and the number of replies.
     channel: ChatChannel | None = None
+    #: How a message went out.
+    message_channel: MessageChannel | None = None
     input: ChatInput | None = None
     replies: int | None = None
     actor_type: str | None = None
