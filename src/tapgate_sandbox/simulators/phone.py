@@ -10,6 +10,7 @@ from tapgate.http.endpoint import Reply
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
 from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.messages import MessageChannel
 from tapgate_sandbox.demo.examples import load_example_phone
 from tapgate_sandbox.simulators import phone_templates
 from tapgate_sandbox.simulators.phone_messenger import MessengerError, PhoneMessengerClient
@@ -88,7 +89,7 @@ async def list_messages(request: PageRequest) -> Any:
     sent = await _create_messenger_client(request).list_outbox(
         _require_phone_number(request.query.get("to"))
     )
-    return {"messages": [_to_record(message) for message in reversed(sent)]}
+    return {"messages": [_to_record(item) for item in reversed(sent) if _has_arrived(item)]}
 
 
 @pages.post("/simulator/phone/send")
@@ -156,7 +157,21 @@ def _build_provider_message(sent: PhoneMessage) -> dict[str, Any]:
     return {"type": "text", "text": {"body": sent.text or ""}}
 
 
+def _has_arrived(message: dict[str, Any]) -> bool:
+    """Return whether the phone shows a message. An SMS arrives through its provider."""
+    return message["channel"] == MessageChannel.CHAT or message["status"] in ("sent", "delivered")
+
+
 def _to_record(message: dict[str, Any]) -> dict[str, Any]:
+    if message["channel"] == MessageChannel.SMS:
+        sms = {"text": phone_templates.render_sms_text(message)}
+        # The chat may have shown the message before, under its own ID.
+        identifier = f"{message['message_id']}-sms"
+        return {
+            "id": identifier,
+            "at": message["created_at"],
+            "parts": [{"type": "sms", "sms": sms}],
+        }
     parts = [_render_part(payload) for payload in message.get("payloads") or []]
     return {"id": message["message_id"], "at": message["created_at"], "parts": parts}
 

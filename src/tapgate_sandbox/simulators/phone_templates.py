@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tapgate.core.message_templates import TEMPLATES
+from tapgate.messenger.channel.sms_text import render_sms
 
 #: Template with a button that copies its first parameter.
 _OTP_TEMPLATE: Final = "one_time_code"
@@ -19,6 +20,14 @@ def render_template(template: Mapping[str, Any]) -> dict[str, Any]:
     text = _render_text(name, template.get("language", {}).get("code", "en"), parameters)
     code = parameters[0] if name == _OTP_TEMPLATE and parameters else None
     return {"name": name, "text": text} | ({} if code is None else {"code": code})
+
+
+def render_sms_text(message: Mapping[str, Any]) -> str:
+    """Return the text with which an outbox message went out as SMS."""
+    if "template" not in message:  # its content is erased
+        return ""
+    template = TEMPLATES[message["template"]]
+    return render_sms(template, message["language"], message["parameters"])
 
 
 def _render_text(name: str, language: str, parameters: Sequence[str]) -> str:

@@ -112,6 +112,7 @@ class TimelineReader(NamedTuple):
                     resource_id=ids.encode(ids.MESSAGE, row["id"]),
                     status=row["status"],
                     failure_code=row["error_code"],
+                    message_channel=row["channel"],
                 ),
             )
             for row in rows

@@ -74,7 +74,21 @@ _FLOW_LABELS: Final[Mapping[str, str]] = {
 #: Words that are spelled or named differently in labels.
 _WORDS: Final[Mapping[str, str]] = {
     word.lower(): word
-    for word in ("API", "CSV", "ID", "IP", "KYC", "NFC", "OTP", "P2P", "PIN", "POS", "UID", "URL")
+    for word in (
+        "API",
+        "CSV",
+        "ID",
+        "IP",
+        "KYC",
+        "NFC",
+        "OTP",
+        "P2P",
+        "PIN",
+        "POS",
+        "SMS",
+        "UID",
+        "URL",
+    )
 } | {
     "vip": "VIP",
     "cashin": "cash-in",

@@ -29,6 +29,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "guides/chat",
         "guides/refunds",
         "guides/undo",
+        "guides/messages",
         "guides/*",
         "guides/going-live",
     ),

@@ -97,6 +97,10 @@ export function renderReceived(message, handlers) {
 
 const RENDERERS = {
   text: (text, bubble) => bubble.append(renderMarkup(text.body)),
+  sms: (sms, bubble) => {
+    bubble.classList.add("sms");
+    bubble.append(createElement("span", "badge", "SMS"), createElement("p", "text", sms.text));
+  },
   document: (file, bubble) => {
     bubble.append(createElement("p", "file", createLink(file.link, file.filename)));
     if (file.caption) bubble.append(renderMarkup(file.caption));
