@@ -47,6 +47,27 @@ _SMS_PURPOSES: Final = frozenset(
 )
 
 
+class TemplateButton(msgspec.Struct, frozen=True):
+    """Button below a template. The channel sends `payload` back when it is tapped."""
+
+    payload: str
+    titles: Mapping[str, str]
+
+    def get_title(self, language: str) -> str:
+        return self.titles.get(language.partition("_")[0], self.titles["en"])
+
+
+#: Buttons by the name that a message gives: what its recipient can do about it.
+BUTTONS: Final[Mapping[str, Sequence[TemplateButton]]] = {
+    "veto": (TemplateButton("cmd:not_me", {"en": "This wasn't me", "fr": "Ce n'est pas moi"}),),
+    "recall": (
+        TemplateButton("cmd:return_money", {"en": "Return it", "fr": "Rendre l'argent"}),
+        TemplateButton("cmd:keep_money", {"en": "Keep it", "fr": "Garder l'argent"}),
+    ),
+    "dispute": (TemplateButton("cmd:dispute", {"en": "Something wrong?", "fr": "Un problème ?"}),),
+}
+
+
 class MessageTemplate(msgspec.Struct, frozen=True, kw_only=True):
     """Template with its purpose, lifetime and text per language; `{}` is a parameter."""
 
@@ -54,6 +75,8 @@ class MessageTemplate(msgspec.Struct, frozen=True, kw_only=True):
     purpose: TemplatePurpose
     lifetime: timedelta
     texts: Mapping[str, str]
+    #: Buttons with which the template is registered with the provider.
+    buttons: str | None = None
 
     @property
     def is_essential(self) -> bool:
@@ -77,10 +100,20 @@ class MessageTemplate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _declare(
-    name: str, purpose: TemplatePurpose, lifetime: timedelta, en: str, fr: str
+    name: str,
+    purpose: TemplatePurpose,
+    lifetime: timedelta,
+    en: str,
+    fr: str,
+    *,
+    buttons: str | None = None,
 ) -> MessageTemplate:
     return MessageTemplate(
-        name=name, purpose=purpose, lifetime=lifetime, texts={"en": en, "fr": fr}
+        name=name,
+        purpose=purpose,
+        lifetime=lifetime,
+        texts={"en": en, "fr": fr},
+        buttons=buttons,
     )
 
 
@@ -98,6 +131,7 @@ _TEMPLATES: Final = (
         _WEEK,
         "{}: your phone number was changed from {} to {}. If this was not you: {}",
         "{} : votre numéro de téléphone a été changé de {} à {}. Si ce n'est pas vous : {}",
+        buttons="veto",
     ),
     _declare(
         Notice.PIN_CHANGED,
@@ -150,6 +184,7 @@ _TEMPLATES: Final = (
         _DAY,
         "You paid *{}* to {} (transaction {}).",
         "Vous avez payé *{}* à {} (transaction {}).",
+        buttons="dispute",
     ),
     _declare(
         "payment_released",
@@ -201,9 +236,12 @@ _TEMPLATES: Final = (
         TemplatePurpose.REQUEST,
         _DAY,
         "{}: {} sent you {} by mistake and asks for it back. {} is on hold for 24 hours. To return"
-        " it, write to support in the chat or call. If you do nothing, you keep it.",
+        " it, write RETURN in the chat or call support. To keep it, write KEEP. If you do nothing,"
+        " you keep it.",
         "{} : {} vous a envoyé {} par erreur et le redemande. {} est retenu pendant 24 heures. Pour"
-        " le rendre, écrivez à l'assistance dans le chat ou appelez. Sinon, vous le gardez.",
+        " le rendre, écrivez RENDRE dans le chat ou appelez l'assistance. Pour le garder, écrivez"
+        " GARDER. Sinon, vous le gardez.",
+        buttons="recall",
     ),
     _declare(
         "recall_update",

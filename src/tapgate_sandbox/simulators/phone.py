@@ -143,6 +143,9 @@ def _require_phone_number(number: str | None) -> str:
 
 def _build_provider_message(sent: PhoneMessage) -> dict[str, Any]:
     """Return the message in the provider's format."""
+    if sent.tapped is not None and sent.tapped.kind == "template":
+        button = {"payload": sent.tapped.id, "text": sent.tapped.title}
+        return {"type": "button", "button": button}
     if sent.tapped is not None:
         kind = "list_reply" if sent.tapped.kind == "list" else "button_reply"
         option = {"id": sent.tapped.id, "title": sent.tapped.title}

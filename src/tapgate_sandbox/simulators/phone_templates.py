@@ -7,7 +7,7 @@ name and parameters.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tapgate.core.message_templates import TEMPLATES
+from tapgate.core.message_templates import BUTTONS, TEMPLATES
 from tapgate.messenger.channel.sms_text import render_sms
 
 #: Template with a button that copies its first parameter.
@@ -19,7 +19,27 @@ def render_template(template: Mapping[str, Any]) -> dict[str, Any]:
     name, parameters = template["name"], _list_parameters(template)
     text = _render_text(name, template.get("language", {}).get("code", "en"), parameters)
     code = parameters[0] if name == _OTP_TEMPLATE and parameters else None
-    return {"name": name, "text": text} | ({} if code is None else {"code": code})
+    shown: dict[str, Any] = {"name": name, "text": text}
+    if code is not None:
+        shown["code"] = code
+    buttons = _list_buttons(template)
+    return shown | ({"buttons": buttons} if buttons else {})
+
+
+def _list_buttons(template: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the buttons with the titles that are registered with the provider."""
+    language = template.get("language", {}).get("code", "en")
+    titles = {
+        button.payload: button.get_title(language)
+        for buttons in BUTTONS.values()
+        for button in buttons
+    }
+    payloads = [
+        component["parameters"][0]["payload"]
+        for component in template.get("components", [])
+        if component.get("sub_type") == "quick_reply"
+    ]
+    return [{"id": payload, "title": titles.get(payload, payload)} for payload in payloads]
 
 
 def render_sms_text(message: Mapping[str, Any]) -> str:

@@ -315,6 +315,10 @@ async def test_old_and_new_number_learn_about_a_phone_change(harness: Harness) -
     ((_, *numbers, action),) = await harness.list_pending_messages(new, "phone_changed")
     assert numbers == masked
     assert "24 heures" not in action
+    buttons = await harness.database.fetch(
+        "SELECT recipient, button FROM messages WHERE template = 'phone_changed'"
+    )
+    assert {row["recipient"]: row["button"] for row in buttons} == {old: "veto", new: None}
 
 
 async def test_both_parties_learn_about_money_that_an_admin_moves(harness: Harness) -> None:

@@ -13,6 +13,7 @@ from tapgate.messenger.channel.render import (
     select_visible_options,
 )
 from tapgate.messenger.model import (
+    COMMANDS,
     OPTIONS_PER_PAGE,
     DocumentReply,
     Option,
@@ -273,3 +274,21 @@ def test_every_option_is_reachable_through_the_more_option(offer: OptionList) ->
 def test_splitting_a_text_loses_no_characters(text: str) -> None:
     parts = render_payloads(TextReply(text=text), PHONE)
     assert "".join(part["text"]["body"] for part in parts) == text
+
+
+@pytest.mark.parametrize(
+    ("button", "payloads"),
+    [
+        (None, []),
+        ("veto", ["cmd:not_me"]),
+        ("recall", ["cmd:return_money", "cmd:keep_money"]),
+        ("dispute", ["cmd:dispute"]),
+    ],
+)
+def test_buttons_of_a_template_start_commands(button: str | None, payloads: list[str]) -> None:
+    message = Template(name="t", language="en", parameters=("a",), button=button)
+    (payload,) = render_payloads(message, PHONE)
+    buttons = payload["template"]["components"][1:]
+    assert [item["index"] for item in buttons] == [str(i) for i in range(len(payloads))]
+    assert [item["parameters"][0]["payload"] for item in buttons] == payloads
+    assert {item.partition(":")[2] for item in payloads} <= set(COMMANDS)

@@ -20,11 +20,11 @@ Language = Literal["en", "fr"]
 #: What to do about a phone number change, by whether the recipient can object to it.
 _PHONE_ACTIONS: Final[Mapping[str, Mapping[bool, str]]] = {
     "en": {
-        True: "send talk to a person in the chat within 24 hours, or call support.",
+        True: "write NOT ME in the chat within 24 hours, or call support.",
         False: "call support.",
     },
     "fr": {
-        True: "envoyez parler à quelqu'un dans le chat sous 24 heures, ou appelez l'assistance.",
+        True: "écrivez PAS MOI dans le chat sous 24 heures, ou appelez l'assistance.",
         False: "appelez l'assistance.",
     },
 }
@@ -78,6 +78,7 @@ async def send_phone_changed(
             Notice.PHONE_CHANGED,
             *numbers,
             _PHONE_ACTIONS[recipient.language][has_veto],
+            button="veto" if has_veto else None,
         )
 
 

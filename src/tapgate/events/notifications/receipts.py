@@ -97,6 +97,7 @@ _SELECT_SQL: Final = f"""
     SELECT taken.kind, taken.transaction_id, t.currency, t.completed_at, side.is_payer,
            coalesce(subscriber.phone_number, agent.phone_number) AS phone_number,
            coalesce(subscriber.language, also_subscriber.language, 'en') AS language,
+           t.type IN ('{chart.POS_PAYMENT}', '{chart.ONLINE_PAYMENT}') AS is_disputable,
            own.public_name AS own_name, own.kind AS own_kind,
            t.context ->> 'merchant_name' AS merchant_name, other.public_name,
            other.kind = '{chart.WALLET}' AS is_person,
@@ -261,4 +262,5 @@ def _build_payment_message(row: Mapping[str, Any], hidden: Set[int], now: dateti
         ],
         language=language,
         expires_at=expires_at,
+        button="dispute" if row["is_disputable"] and kind == PAYMENT_MADE else None,
     )

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tapgate.core.message_templates import BUTTONS
 from tapgate.messenger.model import (
     MAX_BUTTON_TITLE_LENGTH,
     MAX_BUTTONS,
@@ -223,10 +224,15 @@ def _render_template(template: Template) -> Payload:
             content["components"].append(
                 {"type": "button", "sub_type": "url", "index": "0", "parameters": parameters[:1]}
             )
-        if template.button is not None:
-            payload = {"type": "payload", "payload": template.button}
+        for index, button in enumerate(BUTTONS.get(template.button or "", ())):
+            payload = {"type": "payload", "payload": button.payload}
             content["components"].append(
-                {"type": "button", "sub_type": "quick_reply", "index": "0", "parameters": [payload]}
+                {
+                    "type": "button",
+                    "sub_type": "quick_reply",
+                    "index": str(index),
+                    "parameters": [payload],
+                }
             )
     return {"type": "template", "template": content}
 

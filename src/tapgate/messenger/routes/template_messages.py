@@ -42,8 +42,8 @@ class TemplateMessage(SecretStruct, frozen=True, kw_only=True):
     ] = _DEFAULT_LANGUAGE
     parameters: list[str]
     button: Annotated[
-        Literal["veto"] | None,
-        msgspec.Meta(description="Button below the message: `veto` objects to a phone change"),
+        Literal["veto", "recall", "dispute"] | None,
+        msgspec.Meta(description="Buttons below the message, such as `veto` for a phone change"),
     ] = None
 
 

@@ -105,8 +105,11 @@ const RENDERERS = {
     bubble.append(createElement("p", "file", createLink(file.link, file.filename)));
     if (file.caption) bubble.append(renderMarkup(file.caption));
   },
-  template: (template, bubble, group) => {
+  template: (template, bubble, group, handlers) => {
     bubble.append(renderMarkup(template.text));
+    if (template.buttons) {
+      group.append(createChoices(...template.buttons.map((button) => createButton(button.title, () => handlers.option(button, "template")))));
+    }
     if (!template.code) return;
     const copy = createButton(translate("Copy code"));
     copy.dataset.copy = template.code;

@@ -85,6 +85,7 @@ class SubscribersOperations(OperationGroup[M]):
         limit: int | None = None,
         order: str | None = None,
         phone_number: str | None = None,
+        replaced_phone_number: str | None = None,
         status: str | None = None,
         kyc_level: int | None = None,
         kyc_status: str | None = None,
@@ -109,6 +110,7 @@ class SubscribersOperations(OperationGroup[M]):
             limit: Maximum number of items.
             order: Sort order: `newest` or `name`.
             phone_number: Only records with this phone number.
+            replaced_phone_number: E.164 format. Spaces and punctuation are removed.
             status: Only records with this status: `ACTIVE`, `BLOCKED` or `CLOSED`.
             kyc_level: Only subscribers with this KYC level.
             kyc_status: Only subscribers with this KYC status: `NONE`, `PENDING`, `VERIFIED` or

@@ -215,6 +215,7 @@ class PhoneQueryRule(PhoneRule):
 
 class SubscriberFilters(NamedPageQuery, kw_only=True):
     phone_number: Annotated[str, PhoneQueryRule()] | None = None
+    replaced_phone_number: Annotated[str, PhoneQueryRule()] | None = None
     status: SubscriberStatus | None = None
     kyc_level: KycLevelField | None = None
     kyc_status: KycStatus | None = None

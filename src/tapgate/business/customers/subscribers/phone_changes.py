@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from tapgate.auth.actors import Actor
+from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
@@ -62,6 +63,17 @@ async def find_disputable(
         tx.now() - VETO_PERIOD,
     )
     return [PhoneChange(**row) for row in rows]
+
+
+async def list_replaced(database: Database, phone_number: str, now: datetime) -> list[int]:
+    """Return the subscribers whose number this was until at most 24 hours ago."""
+    rows = await database.fetch(
+        """SELECT DISTINCT subscriber_id FROM phone_changes
+           WHERE old_number = $1 AND changed_at > $2""",
+        phone_number,
+        now - VETO_PERIOD,
+    )
+    return [row["subscriber_id"] for row in rows]
 
 
 async def mark_vetoed(tx: Transaction, changes: list[PhoneChange]) -> None:

@@ -13,6 +13,7 @@ import asyncpg
 from tapgate.auth.actors import Actor
 from tapgate.auth.disclosure import Audience, Reader
 from tapgate.auth.principals import Principal
+from tapgate.business.customers.subscribers import phone_changes
 from tapgate.business.customers.subscribers.model import Subscriber
 from tapgate.business.customers.subscribers.restriction import (
     exclude_hidden,
@@ -138,6 +139,9 @@ async def list_page(
     conditions = await _start_page(database, filters, caller, now)
     conditions.where("s.kyc_status = {}", None if _is_queue(filters) else filters.kyc_status)
     conditions.where("s.phone_number = {}", filters.phone_number)
+    if filters.replaced_phone_number is not None:
+        replaced = await phone_changes.list_replaced(database, filters.replaced_phone_number, now)
+        conditions.where("s.id = ANY ({}::bigint[])", replaced)
     conditions.where("a.status = {}", filters.status and filters.status.lower())
     conditions.where("a.kyc_level = {}", filters.kyc_level)
     conditions.search(filters.search, "s.search_text", id_column="s.id", prefix=ids.SUBSCRIBER)

@@ -58,7 +58,7 @@ _PIN_ACCESS = Access(scope="subscribers:write", roles="AS", service=True)
 _RESET_ACCESS = Access(roles="AS", service=True)
 _ANY_ADMIN = Access(roles="ACSF")
 _COMPLIANCE_FIELDS = ("kyc_level", "kyc_status", "restricted")
-#: Services can change only the language.
+#: Services can change only the language and which messages are sent.
 _UPDATE_FIELD_ACCESS = {
     field: Access(roles="AC")
     if field in _COMPLIANCE_FIELDS

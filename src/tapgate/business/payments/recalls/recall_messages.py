@@ -91,4 +91,5 @@ async def _send(
         parameters=[clean_person_name(person["public_name"]), *parameters],
         language=person["language"],
         expires_at=tx.now() + TEMPLATES[template].lifetime,
+        button=TEMPLATES[template].buttons,
     )
