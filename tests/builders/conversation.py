@@ -38,6 +38,12 @@ from tapgate.messenger.model import (
 )
 from tapgate.messenger.understanding import resolver
 from tapgate_client import AsyncTapgateClient, money
+from tapgate_client.schemas.recalls import (
+    PendingRecall,
+    PendingRecalls,
+    RecallRecord,
+    RecallStatus,
+)
 from tapgate_client.schemas.subscribers import Limits, LimitUsage
 from tapgate_client.schemas.wallets import Balance, P2pReceipt, Quote, Recipient
 
@@ -57,12 +63,18 @@ OPERATIONS = (
     "cards.link",
     "cards.request_pin_reset",
     "cards.reset_pin",
+    "disputes.create",
+    "recalls.keep_recalled_transfer",
+    "recalls.list_pending_recalls",
+    "recalls.recall_transfer",
+    "recalls.return_recalled_transfer",
     "subscribers.add_kyc_document",
     "subscribers.change_pin",
     "subscribers.get_limits",
     "subscribers.register",
     "subscribers.request_pin_reset",
     "subscribers.reset_pin",
+    "subscribers.update",
     "subscribers.verify_pin",
     "wallet.create_statement",
     "wallet.create_quote",
@@ -102,6 +114,52 @@ def build_receipt(status: str = "completed", **fields: str) -> P2pReceipt:
     return P2pReceipt(message="", status=status, recipient=recipient, **fields)
 
 
+def build_recall(status: str, held: str = "60.00") -> RecallRecord:
+    return RecallRecord(
+        id="rcl_1",
+        transaction_id="txn_1",
+        amount="100.00",
+        held_amount=held,
+        currency="SLE",
+        reason=None,
+        status=RecallStatus(status),
+        decision=None,
+        decided_by=None,
+        decision_reason=None,
+        reversal_id=None,
+        created_at="",
+        expires_at="",
+    )
+
+
+def build_pending_recall(number: int = 1) -> PendingRecall:
+    return PendingRecall(
+        id=f"rcl_{number}",
+        transaction_id="txn_1",
+        amount="100.00",
+        held_amount="60.00",
+        currency="SLE",
+        sender_name=f"Aminata {number}",
+        expires_at="",
+    )
+
+
+def build_payment(
+    transaction_type: str, transaction_id: str = "txn_1", name: str = "Foday B."
+) -> gateway_requests.TransactionSummary:
+    return gateway_requests.TransactionSummary(
+        id=transaction_id,
+        type=transaction_type,
+        status="completed",
+        is_credit=False,
+        amount="100.00",
+        fee="0.00",
+        currency="SLE",
+        counterparty_name=name,
+        at=NOW,
+    )
+
+
 class FakeGateway:
     """In-memory gateway: one payment per request id, PIN checks with a lockout."""
 
@@ -122,6 +180,11 @@ class FakeGateway:
         self.agent: Agent | None = None
         self.child_cards: list[Card] = []
         self.kept_images = 0
+        #: Own payments that may be undone, and open recalls that wait for an answer.
+        self.undoable: list[gateway_requests.TransactionSummary] = []
+        self.pending_recalls: list[PendingRecall] = []
+        self.was_number_replaced = False
+        self.messages = "all"
         self.requests: list[gateway_requests.GatewayRequest] = []
         #: Outcomes to return without executing the request, by kind of request, in order.
         self.overrides: dict[RequestKind, list[RequestOutcome]] = {}
@@ -158,7 +221,11 @@ class FakeGateway:
                     result=self._set_card_status(serial, "ACTIVE")
                 )
             case ClientRequest(
-                operation="cards.link" | "subscribers.verify_pin" | "subscribers.change_pin",
+                operation="cards.link"
+                | "subscribers.verify_pin"
+                | "subscribers.change_pin"
+                | "recalls.recall_transfer"
+                | "recalls.return_recalled_transfer",
                 fields=fields,
             ):
                 return self._check_pin(fields.get("old_pin") or fields["pin"]) or RequestSucceeded(
@@ -213,12 +280,24 @@ class FakeGateway:
         self.cards[self.cards.index(card)] = changed
         return changed
 
-    def _handle_operation(self, request: ClientRequest) -> Any:  # noqa: PLR0911 - one per operation
+    def _handle_operation(self, request: ClientRequest) -> Any:  # noqa: PLR0911, PLR0912 - one per operation
         fields = request.fields
         match request.operation:
             case "cards.link":
                 serial = fields["card_serial"] or "TG-0003"  # the tapped card
                 return SimpleNamespace(card=SimpleNamespace(serial=serial))
+            case "disputes.create":
+                return SimpleNamespace(id="dsp_1")
+            case "recalls.list_pending_recalls":
+                return PendingRecalls(data=self.pending_recalls)
+            case "recalls.recall_transfer":
+                return build_recall("open")
+            case "recalls.return_recalled_transfer":
+                return build_recall("returned")
+            case "recalls.keep_recalled_transfer":
+                return build_recall("kept")
+            case "subscribers.update":
+                self.messages = fields["messages"]
             case "subscribers.change_pin":
                 self.pin = fields["new_pin"]
             case "subscribers.register":
@@ -284,6 +363,10 @@ class FakeGateway:
                 return None
             case gateway_requests.ListTransactions(limit=limit):
                 return self._build_history(limit)
+            case gateway_requests.ListUndoable(types=types):
+                return [item for item in self.undoable if item.type in types]
+            case gateway_requests.ObjectToPhoneChange():
+                return self.was_number_replaced
             case gateway_requests.ListCards():
                 return list(self.cards)
             case gateway_requests.BlockCard(card_serial=serial, reason=reason):

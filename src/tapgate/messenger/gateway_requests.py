@@ -9,7 +9,7 @@ that do not belong to the subscriber.
 
 import operator
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import msgspec
 import structlog
@@ -51,6 +51,7 @@ from tapgate_client.schemas.transactions import (
     PartyType,
     TransactionRecord,
     TransactionStatus,
+    TransactionType,
 )
 from tapgate_client.schemas.wallets import P2pReceipt
 
@@ -148,6 +149,21 @@ class FindLanguage(GatewayRequest, frozen=True, kw_only=True):
             return None
         language: Language = msgspec.convert(found.language, Language)
         return language
+
+
+class ObjectToPhoneChange(GatewayRequest, frozen=True, kw_only=True):
+    """Object to a phone number change from the number that was replaced.
+
+    The result is False if the number was not replaced in the last 24 hours.
+    """
+
+    phone: str
+
+    async def perform(self, gateway: AsyncTapgateClient) -> bool:
+        page = await gateway.subscribers.list(replaced_phone_number=self.phone).get_page()
+        for found in page.data:
+            await gateway.subscribers.dispute_phone_change(found.id, phone_number=self.phone)
+        return bool(page.data)
 
 
 class SendOneTimeCode(GatewayRequest, frozen=True, kw_only=True):
@@ -352,6 +368,10 @@ class SendMoney(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
         )
 
 
+#: A transfer that was partly reversed cannot be recalled, but a payment can be disputed in part.
+_UNDOABLE_STATUSES: Final = (TransactionStatus.COMPLETED, TransactionStatus.PARTIALLY_REFUNDED)
+
+
 class TransactionSummary(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     status: str
@@ -363,6 +383,7 @@ class TransactionSummary(msgspec.Struct, frozen=True, kw_only=True):
     counterparty_name: str | None  # masked for a subscriber
     at: datetime
     failure_code: str | None = None
+    id: str = ""
 
 
 class ListTransactions(GatewayRequest, frozen=True, kw_only=True):
@@ -374,6 +395,28 @@ class ListTransactions(GatewayRequest, frozen=True, kw_only=True):
     async def perform(self, gateway: AsyncTapgateClient) -> list[TransactionSummary]:
         listed = gateway.transactions.list(user_id=self.subscriber_id, limit=self.limit)
         return [_to_transaction_summary(record) for record in (await listed.get_page()).data]
+
+
+class ListUndoable(GatewayRequest, frozen=True, kw_only=True):
+    """List a subscriber's own payments that may be undone since a day, newest first."""
+
+    subscriber_id: str
+    types: tuple[TransactionType, ...]
+    since: str
+    limit: int
+
+    async def perform(self, gateway: AsyncTapgateClient) -> list[TransactionSummary]:
+        found = []
+        for transaction_type in self.types:
+            listed = gateway.transactions.list(
+                user_id=self.subscriber_id, type=transaction_type, from_=self.since, limit=50
+            )
+            found += [
+                _to_transaction_summary(record)
+                for record in (await listed.get_page()).data
+                if record.direction == Direction.DEBIT and record.status in _UNDOABLE_STATUSES
+            ]
+        return sorted(found, key=lambda summary: summary.at, reverse=True)[: self.limit]
 
 
 class GetLastDecline(GatewayRequest, frozen=True, kw_only=True):
@@ -415,6 +458,7 @@ def _to_transaction_summary(record: TransactionRecord) -> TransactionSummary:
         counterparty_name=_get_counterparty_name(record.merchant_name, counterparty),
         at=datetime.fromisoformat(record.created_at),
         failure_code=record.failure_code,
+        id=record.id,
     )
 
 

@@ -38,6 +38,12 @@ Command = Literal[
     "fees",
     "declined",
     "wrong_recipient",
+    "return_money",
+    "keep_money",
+    "dispute",
+    "not_me",
+    "opt_out",
+    "opt_in",
     "contact",
     "language",
     "person",
@@ -387,7 +393,7 @@ Reply = TextReply | OptionList | PinRequest | DocumentReply
 class Template(TaggedStruct, frozen=True, kw_only=True, omit_defaults=True):
     """Template message, rendered by the provider from `name`, `language` and `parameters`.
 
-    `button` is the ID that the channel sends back when the template's button is tapped.
+    `button` names its buttons (`core.message_templates.BUTTONS`).
     """
 
     name: str

@@ -23,13 +23,16 @@ from tapgate.messenger.model import (
     UnsupportedMessage,
 )
 
+#: Commands that answer a message, and are offered with it.
+ANSWERS = ("return_money", "keep_money", "not_me", "opt_out", "opt_in")
+
 
 @each("language, greeting", [("en", "What would you like"), ("fr", "Que souhaitez-vous")])
 def test_menu_offers_every_command(language, greeting):
     chat = ConversationDriver(language)
     assert greeting in chat("menu")
     offered = {option.id for option in chat.last_offer.options}
-    not_listed = {"menu", "register", "yes", "no", "cancel"}
+    not_listed = {"menu", "register", "yes", "no", "cancel", *ANSWERS}
     assert offered == {f"cmd:{command}" for command in {*COMMANDS} - not_listed}
     assert chat.last_offer.options[0].id == "cmd:balance"
 

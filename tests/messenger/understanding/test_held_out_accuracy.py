@@ -93,6 +93,12 @@ LATER_ENGLISH: Final[tuple[Sample, ...]] = (
     ("if i send 200 how much you go remove", "fees"),
     ("the shop machine say no to my card why", "declined"),
     ("the money go to another man by mistake", "wrong_recipient"),
+    ("ok i will return that money to the person", "return_money"),
+    ("i want hold the money he asks for", "keep_money"),
+    ("i never bought this thing with my card", "dispute"),
+    ("na not me change that phone number", "not_me"),
+    ("please no more messages from una", "opt_out"),
+    ("send me the messages again", "opt_in"),
     ("wat time una de close on friday", "contact"),
     ("my pin don comot for my head", "reset_pin"),
 )

@@ -8,10 +8,12 @@ from tapgate.messenger.conversation.commands import (
     cards,
     general,
     kyc,
+    messages,
     pin_reset,
     questions,
     support,
     transfer,
+    undo,
     wallet,
 )
 from tapgate.messenger.conversation.steps import Script
@@ -29,5 +31,7 @@ SCRIPTS: Final[Mapping[Command, Script]] = {
         *kyc.SCRIPTS,
         *support.SCRIPTS,
         *questions.SCRIPTS,
+        *undo.SCRIPTS,
+        *messages.SCRIPTS,
     )
 }

@@ -122,8 +122,17 @@ def _handle_pin_verified(turn: Turn, result: object) -> Next:
     return "on"
 
 
-#: For all wallet commands: identify the subscriber, and ask for the PIN if the person is not
-#: trusted, which is the case after a number change.
+#: Asks for the PIN if the person is not trusted, which is the case after a number change.
+TRUST_STEP: Final = PinStep(
+    name="trust",
+    is_needed=lambda turn: not turn.person.trusted,
+    prompt=lambda turn: turn.translate("trust.ask"),
+    build_request=lambda turn, pins: client_request(
+        "subscribers.verify_pin", turn.subscriber.id, pin=pins.pin
+    ),
+    on_success=_handle_pin_verified,
+)
+#: For all wallet commands: identify the subscriber.
 SUBSCRIBER_STEPS: Final = (
     *PHONE_STEPS,
     RequestStep(
@@ -131,15 +140,7 @@ SUBSCRIBER_STEPS: Final = (
         build_request=lambda turn: FindSubscriber(phone=turn.phone),
         on_success=_handle_subscriber,
     ),
-    PinStep(
-        name="trust",
-        is_needed=lambda turn: not turn.person.trusted,
-        prompt=lambda turn: turn.translate("trust.ask"),
-        build_request=lambda turn, pins: client_request(
-            "subscribers.verify_pin", turn.subscriber.id, pin=pins.pin
-        ),
-        on_success=_handle_pin_verified,
-    ),
+    TRUST_STEP,
 )
 
 

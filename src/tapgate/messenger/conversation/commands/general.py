@@ -28,6 +28,7 @@ _MENU_COMMANDS: Final[tuple[Command, ...]] = (
     "kyc",
     "declined",
     "wrong_recipient",
+    "dispute",
     "change_pin",
     "reset_pin",
     "language",

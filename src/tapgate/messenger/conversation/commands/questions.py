@@ -191,13 +191,6 @@ SCRIPTS: Final = (
         on_begin=lambda turn, text: turn.finish("withdraw", "nearest_agent", "balance", "menu"),
     ),
     Script(
-        command="wrong_recipient",
-        steps=(),
-        on_begin=lambda turn, text: turn.finish(
-            "wrong_recipient", "person", "history", "menu", yes="person"
-        ),
-    ),
-    Script(
         command="contact",
         steps=(
             RequestStep(

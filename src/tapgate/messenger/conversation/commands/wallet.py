@@ -8,6 +8,7 @@ from tapgate.messenger.conversation.commands.common_steps import (
     SUBSCRIBER_STEPS,
     build_lookup_script,
 )
+from tapgate.messenger.conversation.commands.undo import DISPUTABLE_TYPES
 from tapgate.messenger.conversation.steps import AskStep, Next, RequestStep, Script
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import (
@@ -15,7 +16,7 @@ from tapgate.messenger.gateway_requests import (
     TransactionSummary,
     client_request,
 )
-from tapgate.messenger.model import DocumentReply
+from tapgate.messenger.model import Command, DocumentReply
 from tapgate.messenger.understanding.periods import parse_period
 from tapgate_client.schemas.subscribers import Limits
 from tapgate_client.schemas.wallets import Balance, StatementRecord
@@ -54,9 +55,14 @@ def _reply_with_history(turn: Turn, transactions: list[TransactionSummary]) -> N
         _format_transaction(turn, transaction)
         for transaction in transactions[:_MAX_LISTED_TRANSACTIONS]
     ]
-    return turn.suggest_commands(
-        "\n".join([turn.translate("history"), *lines]), "statement", "menu"
-    )
+    commands: tuple[Command, ...] = ("statement", "menu")
+    if any(_is_card_payment(item) for item in transactions[:_MAX_LISTED_TRANSACTIONS]):
+        commands = ("dispute", *commands)
+    return turn.suggest_commands("\n".join([turn.translate("history"), *lines]), *commands)
+
+
+def _is_card_payment(transaction: TransactionSummary) -> bool:
+    return not transaction.is_credit and transaction.type in DISPUTABLE_TYPES
 
 
 def _format_transaction(turn: Turn, transaction: TransactionSummary) -> str:
