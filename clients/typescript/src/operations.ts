@@ -3541,6 +3541,111 @@ export class Operations extends Transport {
   }
 
   /**
+   * Create a batch.
+   *
+   * A batch credits many wallets, for example with salaries. `source_id` is the partner who pays, or
+   * `platform` to pay from cash. The batch is a draft: upload its lines, validate it and run it.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  createBatch(body: schemas.NewBatch, options?: RequestOptions): Promise<schemas.BatchRecord> {
+    return this.send("POST", `/api/v1/batches`, { body }, options);
+  }
+
+  /**
+   * List batches, newest first.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  listBatches(query: { limit?: number; cursor?: string; status?: schemas.BatchStatus; } = {}, options?: RequestOptions): List<schemas.BatchPage, schemas.BatchRecord> {
+    return this.list("GET", `/api/v1/batches`, { query }, options);
+  }
+
+  /**
+   * Get a batch.
+   *
+   * While it is running, `paid` and `failed` count the lines that are done.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  getBatch(id: string, options?: RequestOptions): Promise<schemas.BatchRecord> {
+    return this.send("GET", `/api/v1/batches/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /**
+   * Upload the lines of a draft.
+   *
+   * Send the file as the request body, or as `file` in a multipart form. It is CSV in UTF-8,
+   * separated by commas or semicolons, with at most 50,000 lines.
+   * The first line names the columns: `phone_number`, `card_serial` or both, `amount` and
+   * `reference`. Other columns are ignored. Each line has a phone number or a card. The file
+   * replaces earlier lines.
+   *
+   * A file that cannot be read gets 422, with rows and columns in `details.fields`. Values that are
+   * not acceptable are reported by the validation. If another batch with the same name got the same
+   * lines within the last 24 hours and was not canceled, the response is 409 `DUPLICATE_REQUEST`.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  uploadBatchLines(id: string, body: string | Uint8Array<ArrayBuffer>, options?: RequestOptions): Promise<schemas.BatchRecord> {
+    return this.send("PUT", `/api/v1/batches/${encodeURIComponent(id)}/lines`, { body }, options);
+  }
+
+  /**
+   * List a batch's lines in the order of the file.
+   *
+   * `code` says why a line is invalid or failed, and `column` which column of the file is concerned.
+   * A pending line with a `transaction_id` is held for review. With `format=csv`, the response is a
+   * file with all lines.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  listBatchLines(id: string, query: { limit?: number; cursor?: string; order?: schemas.PageOrder; status?: schemas.BatchLineStatus; format?: schemas.BatchLineFormat; } = {}, options?: RequestOptions): Promise<schemas.BatchLinePage | Uint8Array<ArrayBuffer>> {
+    return this.send("GET", `/api/v1/batches/${encodeURIComponent(id)}/lines`, { query }, options);
+  }
+
+  /**
+   * Validate a draft.
+   *
+   * Every line is checked: the receiver exists and is active, the amount, the room under the maximum
+   * balance with all lines for that receiver added up, and that no line repeats another one's
+   * receiver, amount and reference. Invalid lines get a `code` and are left out. If the source
+   * cannot pay the valid lines with their fees, the response is `INSUFFICIENT_FUNDS` and the batch
+   * stays a draft.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  validateBatch(id: string, options?: RequestOptions): Promise<schemas.BatchRecord> {
+    return this.send("POST", `/api/v1/batches/${encodeURIComponent(id)}/validate`, {}, options);
+  }
+
+  /**
+   * Run a validated batch.
+   *
+   * The lines are paid in the background, each exactly once, as transactions of the type
+   * `batch_credit` whose `request_id` is the batch's ID, a colon and the row. The batch ends as
+   * `completed`, or as `completed_with_errors` if a line is invalid or failed. A line that a
+   * compliance rule holds stays pending, and the batch running, until the review is decided.
+   *
+   * Access: an admin (finance_user, system_admin). An admin with a second factor must have verified it recently.
+   */
+  runBatch(id: string, body: schemas.BatchRun = {}, options?: RequestOptions): Promise<schemas.BatchRecord | schemas.ApprovalResponse> {
+    return this.send("POST", `/api/v1/batches/${encodeURIComponent(id)}/run`, { body }, options);
+  }
+
+  /**
+   * Cancel a batch.
+   *
+   * A running batch stops before the next line. Lines that were paid stay paid, and the others are
+   * skipped.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  cancelBatch(id: string, options?: RequestOptions): Promise<schemas.BatchRecord> {
+    return this.send("POST", `/api/v1/batches/${encodeURIComponent(id)}/cancel`, {}, options);
+  }
+
+  /**
    * Get whether the process responds.
    *
    * Checks nothing else: a process that cannot reach the database must not be restarted.

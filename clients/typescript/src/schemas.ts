@@ -351,7 +351,7 @@ export interface ApprovalExecutedEvent {
   data: ApprovalRecord;
 }
 
-export type ApprovalOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "refunds" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding" | "reversals" | "payouts" | "bank_accounts" | "approval_rules";
+export type ApprovalOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "refunds" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding" | "reversals" | "payouts" | "batches" | "bank_accounts" | "approval_rules";
 
 /**
  * One page of a list.
@@ -694,6 +694,15 @@ export interface BankStatementRecord {
   created_at: string;
 }
 
+export type BatchColumn = "phone_number" | "card_serial" | "amount" | "reference";
+
+export interface BatchCompletedEvent {
+  type: "batch.completed";
+  /** When the event occurred */
+  timestamp: string;
+  data: BatchRecord;
+}
+
 export interface BatchLatencyStats {
   count: number;
   average_ms: number | null;
@@ -703,6 +712,87 @@ export interface BatchLatencyStats {
   average_size: number | null;
   largest_size: number | null;
 }
+
+export type BatchLineFormat = "json" | "csv";
+
+/**
+ * One page of a list.
+ *
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
+ *     otherwise.
+ */
+export interface BatchLinePage {
+  data: BatchLineRecord[];
+  has_more: boolean;
+  next_cursor: string | null;
+  masked?: boolean;
+}
+
+/** Line of a batch. `column` is the column of the file that `code` is about. */
+export interface BatchLineRecord {
+  row: number;
+  phone_number: string | null;
+  card_serial: string | null;
+  amount: string;
+  reference: string;
+  status: BatchLineStatus;
+  code: string | null;
+  column: BatchColumn | null;
+  transaction_id: string | null;
+}
+
+export type BatchLineStatus = "pending" | "invalid" | "paid" | "failed" | "skipped";
+
+/**
+ * One page of a list.
+ *
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
+ *     otherwise.
+ */
+export interface BatchPage {
+  data: BatchRecord[];
+  has_more: boolean;
+  next_cursor: string | null;
+  masked?: boolean;
+}
+
+/** Batch. `total_amount` is the sum of the lines that can be paid. */
+export interface BatchRecord {
+  id: string;
+  name: string;
+  source: BatchSource;
+  status: BatchStatus;
+  lines: number;
+  valid: number;
+  invalid: number;
+  paid: number;
+  failed: number;
+  total_amount: string;
+  paid_amount: string;
+  currency: string;
+  created_by: string;
+  created_at: string;
+  updated_at: string;
+  completed_at: string | null;
+}
+
+/** Start of a batch. */
+export interface BatchRun {
+  request_id?: string | null;
+  /** The platform currency's ISO 4217 code */
+  currency?: string | null;
+}
+
+/** Who pays. The ID of the platform is `platform`. */
+export interface BatchSource {
+  type: BatchSourceType;
+  id: string;
+  name: string | null;
+}
+
+export type BatchSourceType = "partner" | "platform";
+
+export type BatchStatus = "draft" | "validated" | "running" | "completed" | "completed_with_errors" | "cancelled";
 
 export interface BrandingRecord {
   name: string;
@@ -1378,7 +1468,7 @@ export interface ErrorBody {
   details?: Record<string, unknown>;
 }
 
-export type ErrorCode = "INVALID_REQUEST" | "INVALID_PIN" | "SAME_PIN" | "INVALID_OTP" | "PERMANENT_BLOCK" | "MAX_CHILD_CARDS" | "MISSING_PARENT" | "UNAUTHORIZED" | "INSUFFICIENT_FUNDS" | "INSUFFICIENT_FLOAT" | "FORBIDDEN" | "ACCOUNT_LOCKED" | "OTP_REQUIRED" | "PIN_REQUIRED" | "SUBSCRIBER_BLOCKED" | "CARD_NOT_ACTIVE" | "CARD_PROOF_REQUIRED" | "CARD_NOT_GENUINE" | "AGENT_NOT_ACTIVE" | "PROCESSOR_SUSPENDED" | "PARTNER_SUSPENDED" | "TERMINAL_BLOCKED" | "COMPLIANCE_REJECTED" | "TRANSACTION_LIMIT_EXCEEDED" | "CARD_LIMIT_EXCEEDED" | "DAILY_LIMIT_EXCEEDED" | "MONTHLY_LIMIT_EXCEEDED" | "MAX_BALANCE_EXCEEDED" | "SUBSCRIBER_NOT_FOUND" | "CARD_NOT_FOUND" | "KEYSET_NOT_FOUND" | "AGENT_NOT_FOUND" | "PROCESSOR_NOT_FOUND" | "TERMINAL_NOT_FOUND" | "PARTNER_NOT_FOUND" | "ACCOUNT_NOT_FOUND" | "TRANSACTION_NOT_FOUND" | "ALERT_NOT_FOUND" | "RULE_NOT_FOUND" | "REQUEST_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "DISPUTE_NOT_FOUND" | "DAY_NOT_FOUND" | "RECALL_NOT_FOUND" | "BANK_ACCOUNT_NOT_FOUND" | "PAYOUT_NOT_FOUND" | "PAYOUT_RUN_NOT_FOUND" | "BANK_STATEMENT_NOT_FOUND" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "DUPLICATE_PHONE" | "DUPLICATE_ID_NUMBER" | "DUPLICATE_EMAIL" | "DUPLICATE_REQUEST" | "DUPLICATE_REFERENCE" | "CARD_ALREADY_LINKED" | "CARD_NOT_LINKED" | "CARD_PROOF_USED" | "KEYSET_RETIRED" | "ALREADY_BLOCKED" | "NOT_BLOCKED" | "NOT_CLOSABLE" | "ALREADY_REFUNDED" | "NOT_REFUNDABLE" | "ALREADY_RESOLVED" | "APPROVAL_NOT_PENDING" | "ALREADY_DISPUTED" | "NOT_DISPUTABLE" | "DISPUTE_NOT_OPEN" | "NOT_REVERSIBLE" | "NOT_RECALLABLE" | "RECALL_NOT_OPEN" | "ALREADY_SUSPENDED" | "NOT_SUSPENDED" | "DAY_NOT_CLOSED" | "BANK_ACCOUNT_NOT_VERIFIED" | "PAYOUT_NOT_PENDING" | "LINE_NOT_OPEN" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_ENCODING" | "VALIDATION_FAILED" | "CURRENCY_NOT_SUPPORTED" | "SELF_TRANSFER" | "REFUND_EXCEEDS_REMAINING" | "REVERSAL_EXCEEDS_REMAINING" | "KYC_REQUIREMENTS_NOT_MET" | "RATE_LIMITED" | "INTERNAL_ERROR" | "SERVICE_UNAVAILABLE";
+export type ErrorCode = "INVALID_REQUEST" | "INVALID_PIN" | "SAME_PIN" | "INVALID_OTP" | "PERMANENT_BLOCK" | "MAX_CHILD_CARDS" | "MISSING_PARENT" | "UNAUTHORIZED" | "INSUFFICIENT_FUNDS" | "INSUFFICIENT_FLOAT" | "FORBIDDEN" | "ACCOUNT_LOCKED" | "OTP_REQUIRED" | "PIN_REQUIRED" | "SUBSCRIBER_BLOCKED" | "CARD_NOT_ACTIVE" | "CARD_PROOF_REQUIRED" | "CARD_NOT_GENUINE" | "AGENT_NOT_ACTIVE" | "PROCESSOR_SUSPENDED" | "PARTNER_SUSPENDED" | "TERMINAL_BLOCKED" | "COMPLIANCE_REJECTED" | "TRANSACTION_LIMIT_EXCEEDED" | "CARD_LIMIT_EXCEEDED" | "DAILY_LIMIT_EXCEEDED" | "MONTHLY_LIMIT_EXCEEDED" | "MAX_BALANCE_EXCEEDED" | "SUBSCRIBER_NOT_FOUND" | "CARD_NOT_FOUND" | "KEYSET_NOT_FOUND" | "AGENT_NOT_FOUND" | "PROCESSOR_NOT_FOUND" | "TERMINAL_NOT_FOUND" | "PARTNER_NOT_FOUND" | "ACCOUNT_NOT_FOUND" | "TRANSACTION_NOT_FOUND" | "ALERT_NOT_FOUND" | "RULE_NOT_FOUND" | "REQUEST_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "DISPUTE_NOT_FOUND" | "DAY_NOT_FOUND" | "RECALL_NOT_FOUND" | "BANK_ACCOUNT_NOT_FOUND" | "PAYOUT_NOT_FOUND" | "PAYOUT_RUN_NOT_FOUND" | "BANK_STATEMENT_NOT_FOUND" | "BATCH_NOT_FOUND" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "DUPLICATE_PHONE" | "DUPLICATE_ID_NUMBER" | "DUPLICATE_EMAIL" | "DUPLICATE_REQUEST" | "DUPLICATE_REFERENCE" | "CARD_ALREADY_LINKED" | "CARD_NOT_LINKED" | "CARD_PROOF_USED" | "KEYSET_RETIRED" | "ALREADY_BLOCKED" | "NOT_BLOCKED" | "NOT_CLOSABLE" | "ALREADY_REFUNDED" | "NOT_REFUNDABLE" | "ALREADY_RESOLVED" | "APPROVAL_NOT_PENDING" | "ALREADY_DISPUTED" | "NOT_DISPUTABLE" | "DISPUTE_NOT_OPEN" | "NOT_REVERSIBLE" | "NOT_RECALLABLE" | "RECALL_NOT_OPEN" | "ALREADY_SUSPENDED" | "NOT_SUSPENDED" | "DAY_NOT_CLOSED" | "BANK_ACCOUNT_NOT_VERIFIED" | "PAYOUT_NOT_PENDING" | "LINE_NOT_OPEN" | "BATCH_NOT_READY" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_ENCODING" | "VALIDATION_FAILED" | "CURRENCY_NOT_SUPPORTED" | "SELF_TRANSFER" | "REFUND_EXCEEDS_REMAINING" | "REVERSAL_EXCEEDS_REMAINING" | "KYC_REQUIREMENTS_NOT_MET" | "RATE_LIMITED" | "INTERNAL_ERROR" | "SERVICE_UNAVAILABLE";
 
 export type Factor = "totp" | "passkey";
 
@@ -1493,7 +1583,7 @@ export interface GlCodes {
   data: GlCode[];
 }
 
-export type GuardableOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "refunds" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding" | "reversals" | "payouts" | "bank_accounts";
+export type GuardableOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "refunds" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding" | "reversals" | "payouts" | "batches" | "bank_accounts";
 
 /** Gateway health. Older gateways omit the fields after `wallet_core`. */
 export interface Health {
@@ -2051,6 +2141,15 @@ export interface NewBankAccount {
   bank_code: string;
   bank_name?: string | null;
   number: string;
+}
+
+export interface NewBatch {
+  request_id?: string | null;
+  /** The platform currency's ISO 4217 code */
+  currency?: string | null;
+  name: string;
+  /** A partner's ID, or `platform` to pay from cash */
+  source_id: string;
 }
 
 /** Child card to create. `card_serial` may be absent if there is a `card_proof`. */
@@ -3416,7 +3515,7 @@ export interface SigningKeyRecord {
   last_used_at: string | null;
 }
 
-export type StatementEntryType = "transfer_p2p" | "transfer" | "agent_cashin" | "agent_cashout" | "agent_fund" | "agent_transfer" | "commission_payout" | "pos_payment" | "online_payment" | "partner_fund" | "partner_deposit" | "processor_transfer" | "refund" | "reversal" | "payout" | "payout_return" | "bank_posting" | "fee";
+export type StatementEntryType = "transfer_p2p" | "transfer" | "agent_cashin" | "agent_cashout" | "agent_fund" | "agent_transfer" | "commission_payout" | "pos_payment" | "online_payment" | "partner_fund" | "partner_deposit" | "processor_transfer" | "refund" | "reversal" | "payout" | "payout_return" | "batch_credit" | "bank_posting" | "fee";
 
 export type StatementFormat = "json" | "csv" | "pdf";
 
@@ -3950,7 +4049,7 @@ export interface TransactionReversedEvent {
 
 export type TransactionStatus = "completed" | "failed" | "under_review" | "partially_refunded" | "refunded" | "partially_reversed" | "reversed";
 
-export type TransactionType = "transfer_p2p" | "transfer" | "agent_cashin" | "agent_cashout" | "agent_fund" | "agent_transfer" | "commission_payout" | "pos_payment" | "online_payment" | "partner_fund" | "partner_deposit" | "processor_transfer" | "refund" | "reversal" | "payout" | "payout_return" | "bank_posting";
+export type TransactionType = "transfer_p2p" | "transfer" | "agent_cashin" | "agent_cashout" | "agent_fund" | "agent_transfer" | "commission_payout" | "pos_payment" | "online_payment" | "partner_fund" | "partner_deposit" | "processor_transfer" | "refund" | "reversal" | "payout" | "payout_return" | "batch_credit" | "bank_posting";
 
 export interface TransactionUnderReviewEvent {
   type: "transaction.under_review";
@@ -4212,9 +4311,9 @@ export interface WebhookEndpointWithSecret {
   secret: string;
 }
 
-export type WebhookEventFilter = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "transaction.reversed" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "dispute.created" | "dispute.answered" | "dispute.decided" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "payout.requested" | "payout.paid" | "payout.returned" | "payout.cancelled" | "day.closed" | "reconciliation.unmatched" | "processor.suspended" | "webhook_endpoint.disabled" | "*";
+export type WebhookEventFilter = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "transaction.reversed" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "dispute.created" | "dispute.answered" | "dispute.decided" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "payout.requested" | "payout.paid" | "payout.returned" | "payout.cancelled" | "batch.completed" | "day.closed" | "reconciliation.unmatched" | "processor.suspended" | "webhook_endpoint.disabled" | "*";
 
-export type WebhookEventType = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "transaction.reversed" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "dispute.created" | "dispute.answered" | "dispute.decided" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "payout.requested" | "payout.paid" | "payout.returned" | "payout.cancelled" | "day.closed" | "reconciliation.unmatched" | "processor.suspended" | "webhook_endpoint.disabled" | "webhook.test";
+export type WebhookEventType = "transaction.completed" | "transaction.failed" | "transaction.under_review" | "transaction.refunded" | "transaction.reversed" | "card.linked" | "card.blocked" | "card.unblocked" | "card.personalized" | "card.clone_suspected" | "subscriber.created" | "subscriber.blocked" | "subscriber.unblocked" | "subscriber.kyc_changed" | "alert.created" | "alert.resolved" | "support.requested" | "dispute.created" | "dispute.answered" | "dispute.decided" | "approval.created" | "approval.executed" | "approval.rejected" | "agent.float_low" | "payout.requested" | "payout.paid" | "payout.returned" | "payout.cancelled" | "batch.completed" | "day.closed" | "reconciliation.unmatched" | "processor.suspended" | "webhook_endpoint.disabled" | "webhook.test";
 
 export interface WebhookTestEvent {
   type: "webhook.test";
@@ -4242,7 +4341,6 @@ export interface WorkItem {
   id: string;
   urgency: Urgency;
   since: string | null;
-  due_at: string | null;
   subject: string | null;
   detail: string | null;
   amount: string | null;
@@ -4303,6 +4401,7 @@ export type WebhookEvent =
   PayoutPaidEvent |
   PayoutReturnedEvent |
   PayoutCancelledEvent |
+  BatchCompletedEvent |
   DayClosedEvent |
   ReconciliationUnmatchedEvent |
   ProcessorSuspendedEvent |

@@ -9,6 +9,7 @@ from tapgate_client.operations.agents import AgentsOperations
 from tapgate_client.operations.approvals import ApprovalsOperations
 from tapgate_client.operations.audit import AuditOperations
 from tapgate_client.operations.bank_accounts import BankAccountsOperations
+from tapgate_client.operations.batches import BatchesOperations
 from tapgate_client.operations.branding import BrandingOperations
 from tapgate_client.operations.cards import CardsOperations
 from tapgate_client.operations.commission_rules import CommissionRulesOperations
@@ -105,3 +106,5 @@ class AllOperations(OperationGroup[M]):
         self.payouts: PayoutsOperations[M] = PayoutsOperations(transport)
         #: Bank statements, and what their lines are matched with.
         self.reconciliation: ReconciliationOperations[M] = ReconciliationOperations(transport)
+        #: Batches: credits to many wallets, such as salaries and grants.
+        self.batches: BatchesOperations[M] = BatchesOperations(transport)
