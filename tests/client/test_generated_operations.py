@@ -8,12 +8,12 @@ from typing import Any
 
 from cases import each
 from client.operation_catalog import ClientMethod, RecordingTransport, list_methods
+from tapgate.sites.guide.reference.python import name_methods
 from tapgate_client.client import BaseClient
 from tapgate_client.operation import Operation
 from tapgate_client.operations import account, admin, approvals, cards, messages
 from tapgate_client.partner_webhooks import PartnerWebhooks
 from tapgate_client.schemas import card_proofs, fees, general_ledger, passkeys
-from tools.manual.python_client import name_methods
 
 GENERATED = [item for item in list_methods() if not isinstance(item.group, PartnerWebhooks)]
 #: Names that examples use: structs, and file content.

@@ -17,9 +17,10 @@ from tapgate.http.decoding import BodyDecoder
 from tapgate.http.endpoint import Endpoint, Endpoints, Reply
 from tapgate.http.openapi_components import inline_shared_parts
 from tapgate.server.gateway import ENDPOINT_GROUPS, build_openapi_document
+from tapgate.sites.guide.reference.pages import OPERATIONS_HEADING
 from tapgate_client.errors import Code
 from tapgate_client.schemas.fields import Text
-from tools.manual.pages import INDEX_FILE, OPERATIONS_HEADING, render_pages, write_pages
+from tools.manual.pages import INDEX_FILE, render_pages, write_pages
 from tools.manual.postman import build_collection
 from tools.manual.python_client import render_modules
 from tools.manual.typescript import render_operations, render_schemas

@@ -14,11 +14,11 @@ from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.endpoint import Endpoint
 from tapgate.messenger.routes import ENDPOINTS
 from tapgate.server.gateway import list_endpoints
+from tapgate.sites.guide.reference.schemas import format_code
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
 from tools.manual.markdown import (
     GENERATED_NOTICE,
-    format_code,
     format_link,
     format_table,
     write_if_changed,

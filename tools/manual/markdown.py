@@ -23,11 +23,6 @@ def _escape_cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def format_code(value: object) -> str:
-    """Format a value as inline code, with booleans as in JSON."""
-    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
-
-
 def format_link(text: str, target: str) -> str:
     return f"[{text}]({target})"
 

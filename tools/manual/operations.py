@@ -1,16 +1,15 @@
-"""Renders one API operation as a page section."""
+"""Renders one API operation as a section of a Markdown page."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
+from tapgate.sites.guide.reference.curl import render_curl
+from tapgate.sites.guide.reference.operations import Operation
+from tapgate.sites.guide.reference.requests import build_example_request
+from tapgate.sites.guide.reference.schemas import Field, Schemas, flatten_fields, format_code
 from tapgate_client.errors import TABLE, Code
-from tools.manual.curl import render_curl
-from tools.manual.markdown import format_code, format_code_block, format_link, format_table
-from tools.manual.schemas import Field, Schema, Schemas
+from tools.manual.markdown import format_code_block, format_link, format_table
 
-_IDEMPOTENCY_HEADER = "Idempotency-Key"
-#: Key for the response with the errors that most operations have.
-DEFAULT_RESPONSE = "default"
 _ERRORS_PAGE = "../errors.md"
 _IDEMPOTENCY_NOTE = (
     "Idempotent with `request_id` or the `Idempotency-Key` header: see"
@@ -18,117 +17,69 @@ _IDEMPOTENCY_NOTE = (
 )
 
 
-class Operation(NamedTuple):
-    """API operation. Routes whose specs differ only in `operationId` form one operation."""
-
-    routes: tuple[tuple[str, str], ...]  # method and path
-    spec: dict[str, Any]
-
-    @property
-    def summary(self) -> str:
-        return str(self.spec["summary"])
-
-    @property
-    def body(self) -> Schema | None:
-        """Return the request body's schema, or None if there is no body or no schema."""
-        content = self.spec.get("requestBody", {}).get("content", {})
-        return next((item["schema"] for item in content.values() if "schema" in item), None)
-
-    @property
-    def response(self) -> Schema | None:
-        """Return the success response's schema, or None if it has no body."""
-        content = self._success_response.get("content", {})
-        return next((item["schema"] for item in content.values()), None)
-
-    @property
-    def _success_response(self) -> dict[str, Any]:
-        success: dict[str, Any] = self.spec["responses"][self._success_status]
-        return success
-
-    @property
-    def _success_status(self) -> str:
-        return str(next(iter(self.spec["responses"])))
-
-    def render_section(self, schemas: Schemas) -> Iterator[str]:
-        """Yield the blocks below the heading."""
-        yield "\\\n".join(format_code(f"{method} {path}") for method, path in self.routes)
-        yield self.spec["description"]
-        if any(item["name"] == _IDEMPOTENCY_HEADER for item in self.spec["parameters"]):
-            yield _IDEMPOTENCY_NOTE
-        for location in ("path", "query"):
-            fields = [
-                schemas.build_parameter(item)
-                for item in self.spec["parameters"]
-                if item.get("in") == location
-            ]
-            if fields:
-                yield f"**{location.capitalize()}**"
-                yield render_request_fields(fields)
-        yield from self._render_body(schemas)
-        yield "**Example**"
-        yield format_code_block(render_curl(*self.routes[0], self.spec), "sh")
-        yield from self._render_response(schemas)
-        yield from self._render_errors()
-
-    def _render_body(self, schemas: Schemas) -> Iterator[str]:
-        if "requestBody" not in self.spec:
-            return
-        media = self.spec["requestBody"]["content"]
-        limit = str(self.spec["requestBody"].get("description", ""))
-        limit_note = f", {limit[0].lower()}{limit[1:]}" if limit else ""
-        names = [] if self.body is None else schemas.list_names(self.body)
-        kinds = (
-            ""
-            if list(media) == ["application/json"]
-            else f" ({' or '.join(map(format_code, media))})"
-        )
-        yield f"**Body**{kinds}{limit_note}"
-        if not names:
-            yield "The content of a file."
-        for name in names:
-            yield render_request_fields(schemas.list_fields(name))
-
-    def _render_response(self, schemas: Schemas) -> Iterator[str]:
-        yield f"**Response** {self._success_status}"
-        if self.response is None:
-            yield "No body."
-            return
-        names = schemas.list_names(self.response)
-        if not names:
-            yield f"{' or '.join(map(format_code, self._success_response['content']))}."
-        elif "$ref" not in self.response or names[0] in schemas.links:
-            yield f"{schemas.render_type(self.response)}."
-        for name in names:
-            if name not in schemas.links:
-                yield render_response_fields(schemas.list_fields(name))
-
-    def _render_errors(self) -> Iterator[str]:
-        errors = [
-            (status, _render_codes(response))
-            for status, response in self.spec["responses"].items()
-            if status not in (self._success_status, DEFAULT_RESPONSE)
-        ]
-        general = [
-            f"{TABLE[Code(code)][0]} {_link_code(code)}"
-            for code in list_codes(self.spec["responses"].get(DEFAULT_RESPONSE, {}))
-        ]
-        yield "**Errors**"
-        if errors:
-            yield format_table(("Status", "Codes"), errors)
-        yield f"Common errors: {', '.join(general)}."
+def render_section(operation: Operation, schemas: Schemas) -> Iterator[str]:
+    """Yield the blocks below the heading."""
+    yield "\\\n".join(format_code(f"{method} {path}") for method, path in operation.routes)
+    yield operation.spec["description"]
+    if operation.is_idempotent:
+        yield _IDEMPOTENCY_NOTE
+    for location in ("path", "query"):
+        fields = [schemas.build_parameter(item) for item in operation.list_parameters(location)]
+        if fields:
+            yield f"**{location.capitalize()}**"
+            yield render_request_fields(fields)
+    yield from _render_body(operation, schemas)
+    yield "**Example**"
+    yield format_code_block(render_curl(operation, build_example_request(operation)), "sh")
+    yield from _render_response(operation, schemas)
+    yield from _render_errors(operation)
 
 
-def _render_codes(response: dict[str, Any]) -> str:
-    """Return links to a response's error codes.
+def _render_body(operation: Operation, schemas: Schemas) -> Iterator[str]:
+    media = operation.body_media
+    if not media:
+        return
+    limit = str(operation.spec["requestBody"].get("description", ""))
+    limit_note = f", {limit[0].lower()}{limit[1:]}" if limit else ""
+    names = [] if operation.body is None else schemas.list_names(operation.body)
+    kinds = (
+        "" if list(media) == ["application/json"] else f" ({' or '.join(map(format_code, media))})"
+    )
+    yield f"**Body**{kinds}{limit_note}"
+    if not names:
+        yield "The content of a file."
+    for name in names:
+        yield render_request_fields(flatten_fields(schemas.list_fields(name)))
 
-    A status without codes has the same body as the success response.
-    """
-    return ", ".join(map(_link_code, list_codes(response))) or "same body as above"
+
+def _render_response(operation: Operation, schemas: Schemas) -> Iterator[str]:
+    yield f"**Response** {operation.success_status}"
+    if operation.response is None:
+        yield "No body."
+        return
+    names = schemas.list_names(operation.response)
+    if not names:
+        yield f"{' or '.join(map(format_code, operation.success_response['content']))}."
+    elif "$ref" not in operation.response or names[0] in schemas.links:
+        yield f"{schemas.render_type(operation.response)}."
+    for name in names:
+        if name not in schemas.links:
+            yield render_response_fields(flatten_fields(schemas.list_fields(name)))
 
 
-def list_codes(response: dict[str, Any]) -> list[str]:
-    content: dict[str, Any] = next(iter(response.get("content", {}).values()), {})
-    return list(content.get("examples", ()))
+def _render_errors(operation: Operation) -> Iterator[str]:
+    # A status without codes has the same body as the success response.
+    errors = [
+        (status, ", ".join(map(_link_code, codes)) or "same body as above")
+        for status, codes in operation.list_errors()
+    ]
+    general = [
+        f"{TABLE[Code(code)][0]} {_link_code(code)}" for code in operation.list_common_errors()
+    ]
+    yield "**Errors**"
+    if errors:
+        yield format_table(("Status", "Codes"), errors)
+    yield f"Common errors: {', '.join(general)}."
 
 
 def _link_code(name: str) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 
 from tapgate.http.openapi_components import inline_shared_parts
 from tapgate.server.gateway import build_openapi_document
+from tapgate.sites.guide.reference.operations import DEFAULT_RESPONSE, list_codes
 from tapgate_client.errors import TABLE, Code
 from tools.manual.markdown import write_if_changed
-from tools.manual.operations import DEFAULT_RESPONSE, list_codes
 from tools.manual.postman_flow import build_first_payment
 
 _SCHEMA = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
@@ -124,7 +124,7 @@ def build_collection(document: dict[str, Any]) -> dict[str, Any]:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             operation_id = operation["operationId"]
-            if not operation_id.endswith("_alias") and not path.startswith("/docs"):
+            if not operation_id.endswith("_alias"):
                 items[operation_id] = item = _build_item(method.upper(), path, operation)
                 if operation_id != _LAST_OPERATION:
                     folders[operation["tags"][0]].append(item)

@@ -7,7 +7,7 @@ import json
 import keyword
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
 from types import UnionType
@@ -19,6 +19,8 @@ from tapgate.http.endpoint import JSON_MEDIA_TYPE, Endpoint
 from tapgate.http.field_checks import get_rule_and_type, is_struct
 from tapgate.http.openapi_components import inline_shared_parts
 from tapgate.server.gateway import build_openapi_document, list_endpoints
+from tapgate.sites.guide.reference.operations import to_snake_case
+from tapgate.sites.guide.reference.python import get_class_name, is_in_client, name_methods
 from tapgate_client.schemas.branding import LogoRule
 from tapgate_client.schemas.card_proofs import CardProof
 from tapgate_client.schemas.clearable_fields import OrEmptyRule
@@ -34,13 +36,6 @@ _WIDTH: Final = 100
 _DOC_INDENT: Final = " " * 8
 _MAX_LISTED_VALUES: Final = 8
 
-#: Endpoints for tools and for people, and one that signs its body: `partner_webhooks.py`.
-_OMITTED: Final = frozenset(
-    "get_openapi_document get_docs_page get_docs_file get_metrics receive_partner_webhook".split()
-)
-#: The noun that operation IDs have for a tag, if it is not the tag itself.
-_NOUNS: Final = {"POS": "terminal", "In-app payments": "in_app", "Batches": "batch"}
-_PREPOSITIONS: Final = "at|from|in|of|out|to|up|with"
 #: Types that `encoding.py` encodes, by field constraint.
 _ARGUMENT_TYPES: Final[tuple[tuple[type[Rule], str], ...]] = (
     (AmountRule, "Money"),
@@ -69,7 +64,7 @@ def render_modules(document: Document) -> dict[str, str]:
     tags = {item["name"]: item["description"] for item in document["tags"]}
     groups = {tag: [item for item in _list_operations() if item.tag == tag] for tag in tags}
     modules = {
-        f"{_to_snake_case(tag)}.py": _Module(document).render(tag, tags[tag], endpoints)
+        f"{to_snake_case(tag)}.py": _Module(document).render(tag, tags[tag], endpoints)
         for tag, endpoints in groups.items()
     }
     return modules | {
@@ -84,24 +79,8 @@ _FILE_NAMES = {"text/csv": "cards.csv", "application/xml": "statement.xml"}
 
 def _list_operations() -> Iterator[Endpoint]:
     for endpoint in list_endpoints():
-        if endpoint.operation_id not in _OMITTED and not endpoint.operation_id.endswith("_alias"):
+        if is_in_client(endpoint.operation_id):
             yield endpoint
-
-
-def name_methods(tag: str, operation_ids: Iterable[str]) -> dict[str, str]:
-    """Return the method name for each operation: its ID without the group's noun.
-
-    In `Processors`, `list_processors` becomes `list` and `transfer_from_processor` becomes
-    `transfer`. An operation whose short name is taken keeps its ID.
-    """
-    noun = _NOUNS.get(tag, _to_snake_case(tag).removesuffix("s"))
-    pattern = re.compile(rf"([a-z]+(?:_(?:{_PREPOSITIONS}))*)_{noun}(?:e?s)?((?:_\w+)?)")
-    names: dict[str, str] = {}
-    for operation_id in sorted(operation_ids, key=len):
-        name = pattern.sub(r"\1\2", operation_id) if pattern.fullmatch(operation_id) else ""
-        name = re.sub(r"_(?:at|from|of|to)$", "", name)
-        names[operation_id] = operation_id if name in {"", *names.values()} else name
-    return names
 
 
 class _Argument(NamedTuple):
@@ -127,7 +106,7 @@ class _Module:
         self._imports: dict[str, set[str]] = {}
 
     def render(self, tag: str, description: str, endpoints: list[Endpoint]) -> str:
-        group = _to_snake_case(tag)
+        group = to_snake_case(tag)
         names = name_methods(tag, [endpoint.operation_id for endpoint in endpoints])
         self._import("tapgate_client.declaration", "M", "OperationGroup")
         methods = "\n".join(
@@ -136,7 +115,7 @@ class _Module:
         )
         return (
             f'"""{description}"""\n{_NOTICE}\n{_render_imports(self._imports)}\n\n'
-            f"class {_get_class_name(tag)}(OperationGroup[M]):\n"
+            f"class {get_class_name(tag)}(OperationGroup[M]):\n"
             f'    """{description}"""\n\n{methods}'
         )
 
@@ -410,12 +389,12 @@ def _build_example(kind: Any, value: Any) -> _Code:
 def _render_all_operations(tags: Mapping[str, str]) -> str:
     imports = {
         "tapgate_client.declaration": {"M", "OperationGroup", "Transport"},
-        **{_get_module(tag): {_get_class_name(tag)} for tag in tags},
+        **{_get_module(tag): {get_class_name(tag)} for tag in tags},
     }
     groups = "".join(
         f"        #: {description}\n"
-        f"        self.{_to_snake_case(tag)}: {_get_class_name(tag)}[M] ="
-        f" {_get_class_name(tag)}(transport)\n"
+        f"        self.{to_snake_case(tag)}: {get_class_name(tag)}[M] ="
+        f" {get_class_name(tag)}(transport)\n"
         for tag, description in tags.items()
     )
     return (
@@ -451,15 +430,7 @@ def _render_import(module: str, names: set[str]) -> str:
 
 
 def _get_module(tag: str) -> str:
-    return f"tapgate_client.operations.{_to_snake_case(tag)}"
-
-
-def _get_class_name(tag: str) -> str:
-    return "".join(word.capitalize() for word in _to_snake_case(tag).split("_")) + "Operations"
-
-
-def _to_snake_case(tag: str) -> str:
-    return re.sub(r"\W", "_", tag).lower()
+    return f"tapgate_client.operations.{to_snake_case(tag)}"
 
 
 def _to_argument_name(name: str) -> str:

@@ -10,7 +10,8 @@ from tapgate.core.id_generator import first_id_at
 from tapgate.messenger import retention as messenger_retention
 from tapgate.runtime.retention import INTERVAL_SECONDS, Days, Retention
 from tapgate.server import retention as gateway_retention
-from tools.manual.markdown import format_code, format_table, write_if_changed
+from tapgate.sites.guide.reference.schemas import format_code
+from tools.manual.markdown import format_table, write_if_changed
 
 _INTRODUCTION: Final = f"""\
 # Retention

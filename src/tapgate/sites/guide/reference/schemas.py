@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from tools.manual.markdown import format_code
+from tapgate.http.api.examples import GENERIC_TEXT
 
 Schema = dict[str, Any]
 
@@ -12,14 +12,29 @@ _TYPES = ("string", "integer", "number", "boolean", "object")
 _ONE_OF_PREFIX = "one of "
 #: The integer type's own bounds, which the reference omits.
 _INT64_BOUNDS = {-(2**63), 2**63 - 1}
+_MAX_EXAMPLE_DEPTH = 4
+#: Example values by type, for fields without a declared example.
+_PLAIN_EXAMPLES = {
+    "boolean": True,
+    "integer": 1,
+    "number": 1.5,
+    "object": {},
+    "string": GENERIC_TEXT,
+    "array": [],
+}
 
 
 class Field(NamedTuple):
+    """Request or response field. `rule` is Markdown."""
+
     name: str
     type: str
     required: bool
     rule: str
     example: Any
+    children: "tuple[Field, ...]" = ()
+    #: Between the field's name and the name of a child, in a path such as `data[].id`.
+    separator: str = "."
 
     @property
     def is_choice(self) -> bool:
@@ -30,7 +45,7 @@ class Schemas:
     """Schemas of one page.
 
     The objects in `links` are described once and linked (see `find_shared`). All other objects are
-    described where they are used, with field paths such as `data[].id`.
+    described where they are used, as children of a field.
     """
 
     def __init__(self, components: dict[str, Schema]) -> None:
@@ -55,9 +70,6 @@ class Schemas:
                     queue += [(child, True) for item in members for child in _list_ref_names(item)]
         return [name for name in nested if used[name] > 1]
 
-    def get_title(self, name: str) -> str:
-        return name
-
     def get_description(self, name: str) -> str:
         return str(self._components[name].get("description", ""))
 
@@ -65,19 +77,39 @@ class Schemas:
         """Return the object names that a schema refers to, usually one."""
         return list(_list_ref_names(schema))
 
-    def list_fields(self, name: str, prefix: str = "") -> Iterator[Field]:
+    def list_fields(self, name: str) -> Iterator[Field]:
         component = self._components[name]
         required = component.get("required", [])
         for member, schema in component.get("properties", {}).items():
-            yield self.build_field(prefix + member, schema, required=member in required)
-            for child in _list_ref_names(schema):
-                if child not in self.links:
-                    separator = (
-                        "[]."
-                        if "array" in (item.get("type") for item in _list_alternatives(schema))
-                        else "."
-                    )
-                    yield from self.list_fields(child, prefix + member + separator)
+            field = self.build_field(member, schema, required=member in required)
+            types = [item.get("type") for item in _list_alternatives(schema)]
+            yield field._replace(
+                children=tuple(
+                    field
+                    for child in _list_ref_names(schema)
+                    if child not in self.links
+                    for field in self.list_fields(child)
+                ),
+                separator="[]." if "array" in types else ".",
+            )
+
+    def build_example(self, schema: Schema, depth: int = 0) -> Any:
+        """Return an example value, from the examples that the fields declare."""
+        if schema.get("examples"):
+            return schema["examples"][0]
+        choice = next(iter(_list_alternatives(schema)), {})
+        if "$ref" in choice:
+            return self.build_example(self._components[_get_ref_name(choice)], depth)
+        if "properties" in choice and depth <= _MAX_EXAMPLE_DEPTH:
+            return {
+                name: self.build_example(member, depth + 1)
+                for name, member in choice["properties"].items()
+            }
+        if "items" in choice:
+            return [self.build_example(choice["items"], depth)]
+        if "enum" in choice:
+            return choice["enum"][0]
+        return None if _is_nullable(schema) else _PLAIN_EXAMPLES.get(str(choice.get("type")))
 
     def build_parameter(self, parameter: Mapping[str, Any]) -> Field:
         schema, required = parameter["schema"], parameter.get("required", False)
@@ -102,6 +134,18 @@ class Schemas:
         if "enum" in schema and "type" not in schema:
             return "string"
         return schema["type"] if schema.get("type") in _TYPES else "any"
+
+
+def flatten_fields(fields: Iterable[Field], prefix: str = "") -> Iterator[Field]:
+    """Yield fields and their children, with paths such as `data[].id` as names."""
+    for field in fields:
+        yield field._replace(name=prefix + field.name)
+        yield from flatten_fields(field.children, prefix + field.name + field.separator)
+
+
+def format_code(value: object) -> str:
+    """Format a value as inline code, with booleans as in JSON."""
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
 def _list_alternatives(schema: Schema) -> list[Schema]:

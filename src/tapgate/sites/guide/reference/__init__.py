@@ -1,0 +1,1 @@
+"""API reference: operations with fields and code examples, from the OpenAPI document."""
