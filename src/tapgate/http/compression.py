@@ -66,6 +66,13 @@ class CompressedReply:
             if len(content) < len(body):
                 self._variants[encoding] = _build_variant(reply, content, encoding)
 
+    @property
+    def content(self) -> bytes:
+        """Return the body as it is without compression."""
+        body = self._variants[""].body
+        assert isinstance(body, bytes)
+        return body
+
     def select(self, request: BaseRequestContext) -> Reply[bytes]:
         """Return the variant that the client prefers, or 304 if the client has it already."""
         accepted = request.get_header(b"accept-encoding") or ""

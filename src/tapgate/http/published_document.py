@@ -29,6 +29,10 @@ class PublishedDocument:
     async def serve(self, request: BaseRequestContext) -> Reply[bytes]:
         return (self._reply or await self.prepare()).select(request)
 
+    async def read(self) -> bytes:
+        """Return the document's content."""
+        return (self._reply or await self.prepare()).content
+
     def _build_reply(self) -> CompressedReply:
         content = self._render()
         etag = f'"{sha256(content).hexdigest()[:32]}"'

@@ -15,7 +15,7 @@ from tapgate.sites.console.pages.texts import get_file_translator, render_texts
 from tapgate.sites.console.rendering import build_environment
 from tapgate.sites.console.site import Pages, PageSite
 from tapgate.sites.console.translation.translator import Language
-from tapgate_sandbox.simulators import phone, pos, sign_in
+from tapgate_sandbox.simulators import phone, pos, sign_in, try_it
 
 _PACKAGE: Final = "tapgate_sandbox.simulators"
 
@@ -26,6 +26,7 @@ PAGES: Final[tuple[Pages, ...]] = (
     pos.pages,
     phone.pages,
     sign_in.pages,
+    try_it.pages,
 )
 
 

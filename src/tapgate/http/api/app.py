@@ -108,8 +108,9 @@ class App(WebApp[RequestContext, GuardedRoute]):
             self._cors = CorsPolicy(services.settings.cors_origins)
         self._routes_by_name = {route.endpoint.name: route for route in routes}
         currency = services.settings.currency
+        described = [*self._endpoints[len(system_endpoints) :], *system_endpoints]
         self.openapi_document = PublishedDocument(
-            lambda: render_openapi_document(self._endpoints, currency, events)
+            lambda: render_openapi_document(described, currency, events)
         )
         self._sites = [
             (site, RouteLabel(row, site.prefix)) for row, site in enumerate(sites, len(routes))

@@ -19,6 +19,11 @@ FILE_TYPES: Final = {
     ".json": "application/json",
 }
 
+#: Last section: reasons for people who work on Tapgate, not for its users.
+DECISIONS: Final = "Decisions"
+#: Folder of the API reference, whose pages show the operations of the running gateway.
+API_FOLDER: Final = "api"
+
 #: Navigation sections. `folder/*` means the other documents in a folder.
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Get started": ("", "quick-start", "console", "simulators", "glossary"),
@@ -46,7 +51,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "postman",
         "versioning",
     ),
-    "API reference": ("api", "api/*"),
+    "API reference": (API_FOLDER, f"{API_FOLDER}/*"),
     "Handbooks": ("handbooks/*",),
     "Runbooks": ("runbooks/*",),
     "Operate": (
@@ -59,16 +64,19 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "upgrading",
         "years",
         "verify-receipt",
+        "accounts",
+        "approvals",
         "payouts",
         "reconciliation",
         "batches",
         "alerts",
         "logs",
         "audit",
+        "retention",
     ),
     "Assurance": ("security", "proof", "failures", "asvs", "inventory"),
     "Internals": ("architecture", "ledger", "benchmarks"),
-    "Decisions": ("decisions/*",),
+    DECISIONS: ("decisions/*",),
     "More": ("*",),
 }
 

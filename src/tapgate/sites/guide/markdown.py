@@ -104,7 +104,7 @@ class _Renderer(RendererHTML):
         token = tokens[index]
         language = token.info.strip().partition(" ")[0]
         label = f' data-language="{escape(language)}"' if language else ""
-        code = _highlight(token.content, language)
+        code = highlight_code(token.content, language)
         return f'<div class="code"{label}><pre tabindex="0"><code>{code}</code></pre></div>\n'
 
     def code_block(
@@ -146,7 +146,8 @@ def _get_lexer(language: str) -> Lexer:
     return lexer
 
 
-def _highlight(text: str, language: str) -> str:
+def highlight_code(text: str, language: str) -> str:
+    """Return code as HTML, with its parts in spans."""
     if language not in _LEXERS:
         return escape(text)
     code: str = highlight(text, _get_lexer(language), HtmlFormatter(nowrap=True))
@@ -163,3 +164,9 @@ def render(text: str, resolve: ResolveLink) -> RenderedDocument:
     env: dict[str, Any] = {"anchors": AnchorRegistry(), "headings": [], "resolve": resolve}
     html = _build_parser().render(text, env)
     return RenderedDocument(html, env["headings"])
+
+
+def render_inline(text: str, resolve: ResolveLink) -> str:
+    """Return a text without paragraphs as HTML."""
+    html: str = _build_parser().renderInline(text, {"resolve": resolve})
+    return html

@@ -1,12 +1,11 @@
 """Guide site. Pages are public, and rendered on first use."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, cached_property, lru_cache, partial
 from hashlib import sha256
-from itertools import pairwise
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -22,11 +21,12 @@ from tapgate.http.rate_limits.throttle import build_rate_limit_error
 from tapgate.http.rate_limits.token_buckets import RateLimit
 from tapgate.runtime.client_addresses import get_address_key
 from tapgate.runtime.thread_pool import BoundedThreadPool
-from tapgate.sites.guide.contents import FILE_TYPES, Contents, Document
+from tapgate.sites.guide.contents import API_FOLDER, DECISIONS, FILE_TYPES, Contents, Document
 from tapgate.sites.guide.search import MAX_QUERY_LENGTH, SearchIndex
 from tapgate_client.errors import ApiError, Code
 
 PREFIX: Final = "/guide"
+REFERENCE_PATH: Final = f"{PREFIX}/{API_FOLDER}"
 _PACKAGE: Final = "tapgate.sites.guide"
 _MAX_BODY_BYTES: Final = 1024
 _HTML: Final = "text/html; charset=utf-8"
@@ -43,6 +43,13 @@ _HEADERS: Final[Mapping[str, str]] = {
 SEARCH_RATE_LIMIT: Final = RateLimit(10, 30)
 #: Assets that the guide shares with the console, which may not be reachable from outside.
 _SHARED_ASSETS: Final = frozenset({"palette.css", "inter-latin-wght-normal.woff2", "mark.svg"})
+
+
+class ReferenceSource(NamedTuple):
+    """What the pages of the API reference show about the running gateway."""
+
+    openapi_document: bytes
+    has_sandbox: bool
 
 
 class GuideSite:
@@ -70,7 +77,7 @@ class GuideSite:
         try:
             if request.method not in ("GET", "HEAD"):
                 raise ApiError(Code.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"})
-            return await self._get_reply(request)
+            return await self._get_reply(app, request)
         except ApiError as error:
             return self.render_error(app, request, error)
 
@@ -87,7 +94,7 @@ class GuideSite:
         assert isinstance(body, bytes)
         return body
 
-    async def _get_reply(self, request: RequestContext) -> Reply[bytes]:
+    async def _get_reply(self, app: App, request: RequestContext) -> Reply[bytes]:
         path = request.path.removeprefix(PREFIX).removeprefix("/")
         folder, _, name = path.partition("/")
         if folder == "assets":
@@ -97,16 +104,29 @@ class GuideSite:
             return await self._search(request)
         reply = self._replies.get(path)
         if reply is None:
-            built = await self._threads.run(self._build_reply, path)
+            source = None
+            if path.partition("/")[0] == API_FOLDER:
+                source = ReferenceSource(
+                    await app.openapi_document.read(),
+                    has_sandbox=request.services.settings.has_simulators,
+                )
+            built = await self._threads.run(self._build_reply, path, source)
             reply = self._replies.get(path)
             if reply is None:
                 return built
         return reply.select(request)
 
-    def _build_reply(self, path: str) -> Reply[bytes]:
-        """Return the page or file at a path, and cache it. Other paths are not cached."""
+    def _build_reply(self, path: str, source: ReferenceSource | None = None) -> Reply[bytes]:
+        """Return the page or file at a path, and cache it. Other paths are not cached.
+
+        `source` makes the documents of the API folder pages of the reference.
+        """
         if path in self._contents.by_slug:
-            reply = self._render_document(self._contents.by_slug[path])
+            document = self._contents.by_slug[path]
+            if source is None:
+                reply = self._render_document(document)
+            else:
+                reply = self._render_reference(document, source)
         elif path in self._contents.files:
             reply = Reply(
                 self._contents.files[path].read_bytes(),
@@ -124,15 +144,28 @@ class GuideSite:
         from tapgate.sites.guide.markdown import render  # noqa: PLC0415 - most processes do not need it
 
         rendered = render(document.read(), partial(self._resolve, document))
-        listed = self._contents.documents
-        neighbors: dict[Document, Document] = dict(pairwise(listed))
         return self._render_page(
             "document.html",
             document=document,
             body=Markup(rendered.html),  # noqa: S704 - the renderer escapes text
             headings=[heading for heading in rendered.headings if heading.level in (2, 3)],
-            following=neighbors.get(document),
-            previous=next((one for one, after in neighbors.items() if after is document), None),
+            **_find_neighbors(document, self._contents.documents),
+        )
+
+    def _render_reference(self, document: Document, source: ReferenceSource) -> Reply[bytes]:
+        from tapgate.sites.guide.reference import pages  # noqa: PLC0415 - as above
+
+        page = pages.build_page(source.openapi_document, document, partial(self._resolve, document))
+        if page is None:
+            return self._render_document(document)
+        template, values = page
+        slugs = [slug for slug in values["slugs"] if slug in self._contents.by_slug]
+        return self._render_page(
+            template,
+            document=document,
+            has_sandbox=source.has_sandbox,
+            **values,
+            **_find_neighbors(document, [self._contents.by_slug[slug] for slug in slugs]),
         )
 
     def _resolve(self, document: Document, link: str) -> str | None:
@@ -202,6 +235,17 @@ class GuideSite:
     @cached_property
     def _index(self) -> SearchIndex:
         return SearchIndex(self._contents.documents)
+
+
+def _find_neighbors(document: Document, listed: Sequence[Document]) -> dict[str, Any]:
+    """Return the previous and the next document. Readers are not led to the decisions."""
+    is_decision = document.section == DECISIONS
+    listed = [each for each in listed if (each.section == DECISIONS) == is_decision]
+    place = listed.index(document)
+    return {
+        "previous": listed[place - 1] if place else None,
+        "following": listed[place + 1] if place + 1 < len(listed) else None,
+    }
 
 
 @cache

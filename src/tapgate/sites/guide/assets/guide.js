@@ -1,4 +1,4 @@
-// Theme switch, search as you type, copy buttons and checklists of the guide.
+// Theme switch, search as you type, language tabs, copy buttons and checklists of the guide.
 "use strict";
 
 (() => {
@@ -98,6 +98,24 @@
     }
   };
 
+  // The chosen language applies to all tabs, and to the next visit.
+  const rememberLanguage = () => {
+    const inputs = () => document.querySelectorAll(".tab-list input");
+    const choose = (language) => {
+      for (const input of inputs()) if (input.value === language) input.checked = true;
+    };
+    const chosen = store.get("tapgate-language");
+    if (chosen) choose(chosen);
+    document.addEventListener("change", ({ target }) => {
+      if (!target.matches(".tab-list input")) return;
+      const list = target.closest(".tab-list");
+      const before = list.getBoundingClientRect().top;
+      choose(target.value);
+      store.set("tapgate-language", target.value);
+      scrollBy({ top: list.getBoundingClientRect().top - before, behavior: "instant" }); // the tabs above may have another height
+    });
+  };
+
   const addChecklists = () => {
     document.querySelectorAll("input.task").forEach((box, number) => {
       const item = box.closest("li");
@@ -109,7 +127,7 @@
   };
 
   const followHeadings = () => {
-    const links = new Map([...document.querySelectorAll(".toc a")].map((link) => [link.hash.slice(1), link]));
+    const links = new Map([...document.querySelectorAll(".toc a, .operations a")].map((link) => [link.hash.slice(1), link]));
     const mark = (id) => links.forEach((link, name) => {
       if (name === id) link.setAttribute("aria-current", "location");
       else link.removeAttribute("aria-current");
@@ -127,6 +145,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     addThemeSwitch();
     addSearch();
+    rememberLanguage();
     addCopyButtons();
     addChecklists();
     followHeadings();
