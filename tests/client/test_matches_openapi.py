@@ -23,8 +23,6 @@ OMITTED_OPERATIONS = {
     "POST /payment/lookup-card": "an older name of POST /api/v1/payment/lookup-card",
     "POST /payment/refund": "an older name of POST /api/v1/payment/refund",
     "GET /openapi.json": "for tools that read OpenAPI documents",
-    "GET /docs": "for people",
-    "GET /docs/{file}": "for people",
     "GET /metrics": "for Prometheus",
 }
 

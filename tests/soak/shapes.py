@@ -191,7 +191,7 @@ async def read_slowly(target: Target) -> None:
 
 @shape()
 async def read_nothing(target: Target) -> None:
-    path = "/docs/swagger-ui-bundle.js" if target.service == GATEWAY else "/openapi.json"
+    path = "/guide/api/admin" if target.service == GATEWAY else "/openapi.json"
     async with target.connect(window=_SMALL_WINDOW) as (reader, writer):
         reader._transport.pause_reading()  # type: ignore[attr-defined]
         writer.write(build_get(path) + build_get("/openapi.json"))

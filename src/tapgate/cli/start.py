@@ -149,7 +149,7 @@ def _list_gateway_hints(settings: Settings, sign_in_hints: Sequence[str]) -> lis
         *sign_in_hints,
         *(simulators if settings.has_simulators else ()),
         f"  Guide:             {url}/guide",
-        f"  API reference:     {url}/docs",
+        f"  API reference:     {url}/guide/api",
     ]
 
 

@@ -94,8 +94,9 @@ from tapgate.server.gateway_services import open_services
 from tapgate.server.retention import RETENTION
 from tapgate.sites.console.console import build_console
 from tapgate.sites.console.favicon import Favicon
-from tapgate.sites.console.root_redirect import RootRedirect
-from tapgate.sites.guide.site import GuideSite
+from tapgate.sites.console.navigation import HOME_PATH
+from tapgate.sites.guide.site import REFERENCE_PATH, GuideSite
+from tapgate.sites.redirect import Redirect
 from tapgate.sites.tap_page.site import TapPage
 from tapgate.sites.verify_page.site import VerifyPage
 
@@ -182,7 +183,8 @@ def build_openapi_document() -> dict[str, Any]:
 def create_app(services: Services, extra_sites: Iterable[Site] = ()) -> App:
     sites: tuple[Site, ...] = (
         build_console(),
-        RootRedirect(),
+        Redirect("/", HOME_PATH),
+        Redirect("/docs", REFERENCE_PATH),
         Favicon(),
         GuideSite(),
         TapPage(),

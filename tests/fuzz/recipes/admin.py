@@ -205,11 +205,6 @@ async def prepare_delivery(subjects: RequestSubjects, caller: Caller) -> Prerequ
     return prerequisites
 
 
-@register_recipe("GET /docs/{file}")
-async def prepare_docs_file(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites({"file": subjects.rng.choice(["swagger-ui.css", "start.js"])})
-
-
 async def _create_admin(subjects: RequestSubjects, email: str) -> str:
     body = {"email": email, "password": _PASSWORD, "name": "Spare", "role": ROLES_BY_LETTER["S"]}
     return str(require_success(await subjects.fixtures.admin.post("admin/users", **body))["id"])

@@ -150,6 +150,6 @@ async def test_fuzzed_headers_get_a_valid_response(
     }
     if key is not None:
         headers[b"x-api-key-id"] = key
-    for method, path in (("POST", "/api/v1/things"), ("POST", "/pay"), ("GET", "/docs")):
+    for method, path in (("POST", "/api/v1/things"), ("POST", "/pay"), ("GET", "/health")):
         request = RawRequest(method, path, b"", headers)
         assert_valid_response(await send(unthrottled_gateway, request))

@@ -1,7 +1,6 @@
-"""The OpenAPI document, derived from the declarations, and the docs page that displays it."""
+"""The OpenAPI document, derived from the declarations."""
 
 import json
-import re
 from typing import Any
 
 import pytest
@@ -42,7 +41,7 @@ def test_every_endpoint_is_described(document: dict[str, Any]) -> None:
         (method.upper(), path) for path, item in document["paths"].items() for method in item
     }
     assert documented >= {(endpoint.method, endpoint.path) for endpoint in things}
-    assert documented >= {("GET", path) for path in ("/health", "/docs", "/metrics")}
+    assert documented >= {("GET", path) for path in ("/health", "/metrics")}
     for operation in list_operations(document):
         assert operation["summary"]
         assert "X-Request-ID" in [parameter["name"] for parameter in operation["parameters"]]
@@ -132,64 +131,7 @@ async def test_path_with_parameters_documents_not_found(
             assert ("NOT_FOUND" in codes) >= ("{" in path), path
 
 
-async def test_docs_files_have_the_documented_media_type(
-    gateway: EdgeApp, document: dict[str, Any]
-) -> None:
-    content = document["paths"]["/docs/{file}"]["get"]["responses"]["200"]["content"]
-    assert list(content) == ["text/html", "text/css", "text/javascript"]
-    for file in ("start.js", "swagger-ui.css"):
-        response = await gateway.client.get(f"/docs/{file}")
-        assert response.headers["content-type"].partition(";")[0] in content
-
-
 def test_document_is_deterministic_and_small() -> None:
     expected = render_openapi_document(list(things), "SLE")
     assert render_openapi_document(list(things), "SLE") == expected
     assert len(render_openapi_document(list(things), "SLE")) < MEBIBYTE
-
-
-FILES = [
-    "credentials.js",
-    "page.css",
-    "start.js",
-    "swagger-ui-bundle.js",
-    "swagger-ui.css",
-    "theme.js",
-]
-#: Links to other pages, and the palette that all pages share.
-LINKS = [
-    "data:,",
-    "guide",
-    "guide",
-    "guide/assets/palette.css",
-    "guide/quick-start",
-    "openapi.json",
-]
-
-
-async def test_docs_page_uses_only_its_own_files(gateway: EdgeApp) -> None:
-    page = await gateway.client.get("/docs")
-    assert page.headers["content-type"] == "text/html; charset=utf-8"
-    links = re.findall(r'(?:src|href)="([^"]+)"', page.text)
-    assert sorted(links) == sorted([*LINKS, *(f"docs/{name}" for name in FILES)])
-    for name in FILES:
-        assert (await gateway.client.get(f"/docs/{name}")).status_code == 200
-
-
-async def test_docs_page_has_no_inline_scripts(gateway: EdgeApp) -> None:
-    page = await gateway.client.get("/docs")
-    policy = page.headers["content-security-policy"]
-    assert "default-src 'none'; script-src 'self';" in policy
-    assert "unsafe" not in policy
-    assert re.findall(r"<script[^>]*>([^<]+)<", page.text) == []
-    assert page.headers["x-content-type-options"] == "nosniff"
-
-
-@pytest.mark.parametrize("path", ["/docs", *(f"/docs/{name}" for name in FILES)])
-async def test_docs_files_are_revalidated_by_etag(gateway: EdgeApp, path: str) -> None:
-    first = await gateway.client.get(path)
-    again = await gateway.client.get(path, headers={"If-None-Match": first.headers["etag"]})
-    assert (again.status_code, again.content) == (304, b"")
-    assert again.headers["etag"] == first.headers["etag"]
-    other = await gateway.client.get(path, headers={"If-None-Match": '"other"'})
-    assert other.content == first.content

@@ -170,7 +170,6 @@ POST /webhooks/partners/{partner_id} -> public
 SYSTEM_ACCESS = {
     "GET /openapi.json": "public",
     "GET /.well-known/tapgate-keys": "public",
-    "GET /docs": "public",
     "GET /metrics": "public",
     "GET /health": "public",
     "GET /live": "public",
@@ -186,7 +185,6 @@ SYSTEM_ACCESS = {
 ADDED_ACCESS = {
     # The messenger finds the agent with a phone number, and agents near a place.
     "GET /api/v1/agents": "payments:read · all · svc",
-    "GET /docs/{file}": "public",  # assets of the /docs page
     "GET /api/v1/admin/partners/{id}": "A F",  # as for other records
     "GET /api/v1/admin/api-keys/{id}": "A",
     "GET /api/v1/admin/users/{id}/offboarding": "A",
@@ -389,8 +387,8 @@ def list_path_variants(path: str) -> list[str]:
         f"{path}%00",
         f"{path}%20",
         f"{path}.json",
-        f"/docs/..{path}",
-        f"/docs/%2e%2e{path}",
+        f"/guide/..{path}",
+        f"/guide/%2e%2e{path}",
         f"/health/../{path}",
         path.replace("/api/v1", "/api/v1/."),
         path.replace("/api/v1", "/api//v1"),

@@ -312,7 +312,6 @@ def test_files_have_exact_media_types(inlined: dict[str, Any]) -> None:
     image = "/api/v1/subscribers/{id}/kyc-documents/{document_id}"
     assert content("get", image) == ["image/jpeg", "image/png", file]
     assert content("get", "/api/v1/admin/branding/logo") == ["image/png", file]
-    assert content("get", "/docs") == ["text/html"]
     assert content("get", "/metrics") == ["text/plain; version=0.0.4; charset=utf-8"]
     upload = inlined["paths"]["/api/v1/cards/upload-csv"]["post"]["requestBody"]["content"]
     assert list(upload) == ["text/csv", "multipart/form-data"]

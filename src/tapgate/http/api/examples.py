@@ -37,7 +37,6 @@ _ID_PREFIXES: Final = {
 _PATH_EXAMPLES: Final = {
     "account-rules": "1",
     "cards": "TAP-000001",
-    "docs": "swagger-ui.css",
     "payments": IdempotencyKeyRule.example,
 }
 

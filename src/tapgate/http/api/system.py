@@ -1,11 +1,10 @@
-"""System endpoints: health, OpenAPI document, documentation page and metrics."""
+"""System endpoints: health, OpenAPI document and metrics."""
 
 from typing import Final, Protocol
 
 from tapgate import VERSION
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.packaged_files import PackagedFiles
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.http.metrics import CONTENT_TYPE, Metrics
@@ -16,17 +15,6 @@ from tapgate_client.errors import Code
 from tapgate_client.schemas.health import Health, Live, Readiness, WalletCore
 
 _PUBLIC: Final = Access(public=True)
-#: Allow scripts, styles, fonts, images and requests only from the page's own origin, and `data:`
-#: images.
-_CONTENT_SECURITY_POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
-    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
-)
-
-_serve_docs_file = PackagedFiles(
-    "tapgate.http.api", "docs_page", {"Content-Security-Policy": _CONTENT_SECURITY_POLICY}
-).serve
 
 
 class SystemSource(Protocol):
@@ -53,18 +41,6 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
         Send the `ETag` as `If-None-Match` to get 304 if the document has not changed.
         """
         return await app.openapi_document.serve(request)
-
-    @endpoints.get("/docs", access=_PUBLIC, media=("text/html",))
-    async def get_docs_page(request: RequestContext) -> Reply[bytes]:
-        """Get the interactive API documentation page."""
-        return await _serve_docs_file(request, "index.html")
-
-    @endpoints.get(
-        "/docs/{file}", access=_PUBLIC, media=("text/html", "text/css", "text/javascript")
-    )
-    async def get_docs_file(request: RequestContext, file: str) -> Reply[bytes]:
-        """Get a static file for the documentation page."""
-        return await _serve_docs_file(request, file)
 
     @endpoints.get(
         "/metrics",

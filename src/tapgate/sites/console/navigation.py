@@ -174,7 +174,7 @@ GROUPS: Final = (
                         (WorkQueueName.FAILING_WEBHOOKS,),
                     ),
                     Page("/console/request-logs", "API requests", "GET /api/v1/admin/request-logs"),
-                    Page("/docs", source_text("API reference")),
+                    Page("/guide/api", source_text("API reference")),
                     Page("/guide", "Guide"),
                     Page("/simulator/pos", source_text("POS simulator"), is_simulator=True),
                     Page("/simulator/phone", "Phone simulator", is_simulator=True),
