@@ -43,7 +43,7 @@ async def test_every_document_is_a_page_without_inline_code(guide: httpx2.AsyncC
 def test_links_and_anchors_between_pages_resolve() -> None:
     """Checks the hand-written documents. `test_readme.py` checks the sources of all documents."""
     pages = {
-        document.url: SITE._build_reply(document.slug).body.decode()
+        document.url: SITE.build_reply(document.slug).body.decode()
         for document in SITE._contents.documents
         if document.section in ("Get started", "Guides", "Build")
     }

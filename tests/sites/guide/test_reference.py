@@ -52,7 +52,7 @@ def get_methods(operation: Operation) -> dict[str, str]:
 
 def render_page(slug: str) -> str:
     source = ReferenceSource(msgspec.json.encode(DOCUMENT), has_sandbox=False)
-    body = GuideSite()._build_reply(slug, source).body
+    body = GuideSite().build_reply(slug, source).body
     assert isinstance(body, bytes)
     return body.decode()
 
@@ -142,12 +142,13 @@ def test_values_are_written_in_each_language() -> None:
     request = ExampleRequest("POST", "/api/v1/pos/payment", {}, {}, body)
     assert '-d "$BODY" --key-id $KEY_ID --secret $SECRET)' in render_curl(operation, request)
     python = render_python_call(operation, get_methods(operation), request)
-    assert python == (
+    expected = (
         "from tapgate_client import PosKey, TapgateClient\n\n"
         "client = TapgateClient(url, PosKey(key_id, secret))\n"
         'client.pos.pay(\n    card_serial="DEMO-000001",\n    amount="5.00",\n'
         "    metadata={'order-id': None},\n)"
     )
+    assert python == expected
     typescript = render_typescript(operation, request, is_list=False)
     assert 'import { TapgateClient, posKey } from "tapgate";' in typescript
     assert "const result = await client.payAtTerminal({" in typescript
@@ -200,6 +201,6 @@ def test_readers_are_not_led_to_the_decisions() -> None:
     last_guide = next(
         item for item in reversed(documents) if item.section not in ("Decisions", "API reference")
     )
-    page = GuideSite()._build_reply(last_guide.slug).body.decode()
+    page = GuideSite().build_reply(last_guide.slug).body.decode()
     neighbors = page.split('aria-label="Previous and next document"', 1)[1]
     assert "/guide/decisions/" not in neighbors.split("</nav>", 1)[0]

@@ -110,13 +110,13 @@ class GuideSite:
                     await app.openapi_document.read(),
                     has_sandbox=request.services.settings.has_simulators,
                 )
-            built = await self._threads.run(self._build_reply, path, source)
+            built = await self._threads.run(self.build_reply, path, source)
             reply = self._replies.get(path)
             if reply is None:
                 return built
         return reply.select(request)
 
-    def _build_reply(self, path: str, source: ReferenceSource | None = None) -> Reply[bytes]:
+    def build_reply(self, path: str, source: ReferenceSource | None = None) -> Reply[bytes]:
         """Return the page or file at a path, and cache it. Other paths are not cached.
 
         `source` makes the documents of the API folder pages of the reference.
