@@ -137,6 +137,14 @@ async def call_reconciliation_operations(
     assert (await group.post_bank_statement_line(lines[0].id, reason="fee")).status == "posted"
     assert (await group.ignore_bank_statement_line(lines[1].id, reason="fee")).reason == "fee"
     assert (await group.unmatch_bank_statement_line(lines[1].id)).status == "unmatched"
+    reports = admin.finance_reports
+    for file in (
+        await reports.get_income_statement(format="csv"),
+        await reports.get_safeguarding_report(format="pdf"),
+        await reports.get_reconciliation_report(),
+        await admin.general_ledger.download_trial_balance(),
+    ):
+        assert file.content
 
 
 async def call_batch_operations(client_factory: ClientFactory, admin: AsyncTapgateClient) -> None:

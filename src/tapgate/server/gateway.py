@@ -38,6 +38,7 @@ from tapgate.business.finance.payouts import routes as payouts
 from tapgate.business.finance.payouts.schedule_worker import PayoutScheduleWorker
 from tapgate.business.finance.reconciliation import routes as reconciliation
 from tapgate.business.finance.reconciliation.imports import StatementWorker
+from tapgate.business.finance.reports import routes as finance_reports
 from tapgate.business.inbox import routes as work_queues
 from tapgate.business.merchants.pos import routes as pos
 from tapgate.business.merchants.pos import staff_refunds
@@ -161,6 +162,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     payouts.endpoints,
     reconciliation.endpoints,
     batches.endpoints,
+    finance_reports.endpoints,
 )
 
 #: Currency for amounts in the OpenAPI document, if no installation is described.

@@ -152,6 +152,8 @@ POST, GET /batches -> F A
 GET /batches/{id} -> F A
 GET, PUT /batches/{id}/lines -> F A
 POST /batches/{id}/validate, /batches/{id}/run, /batches/{id}/cancel -> F A
+GET /reports/income-statement, /reports/safeguarding, /reports/reconciliation -> F A
+GET /ledger/trial-balance/file -> F A
 GET /transactions/{id}/proof -> payments:read · all · svc
 POST /support/requests -> svc
 GET /support/requests, /support/requests/{id} -> A S

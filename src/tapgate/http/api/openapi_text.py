@@ -108,6 +108,7 @@ TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "Bank accounts": "Bank accounts of merchants, partners, agents and the platform.",
     "Reconciliation": "Bank statements, and what their lines are matched with.",
     "Batches": "Batches: credits to many wallets, such as salaries and grants.",
+    "Finance reports": "Income statement, safeguarding and reconciliation reports.",
     "Payouts": "Payouts to bank accounts, payout runs with bank files, and payout schedules.",
     "System": "Health, metrics and the OpenAPI document.",
 }
@@ -129,6 +130,7 @@ PARAMETER_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "card_serial": "Only records for the card with this serial",
     "date": "Day of the platform's calendar",
     "day": "Entry day, in the platform's time zone",
+    "SafeguardingQuery.day": "Day whose end the report shows. Default: today",
     "endpoint": "Only requests to this path template",
     "error_code": "Only requests that failed with this error code",
     "event": "Only entries for this event",

@@ -9,7 +9,6 @@ from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.common import build_missing_field_error
 from tapgate_client.schemas.fields import ListLength, ReasonText, Reference, TextRule
 from tapgate_client.schemas.pagination import PageQuery
-from tapgate_client.schemas.periods import Day
 from tapgate_client.schemas.transactions import MoneyRequest
 from tapgate_client.schemas.values import CalendarDate, CurrencyCode, Example, Id, Money, Time
 
@@ -179,8 +178,3 @@ class CsvMapping(msgspec.Struct, kw_only=True):
             raise build_missing_field_error("amount")
         if self.amount is not None and (self.debit is not None or self.credit is not None):
             raise invalid_field("amount", "must not be combined with debit and credit")
-
-
-class ReconciliationQuery(msgspec.Struct, kw_only=True):
-    from_: Day | None = msgspec.field(default=None, name="from")
-    to: Day | None = None

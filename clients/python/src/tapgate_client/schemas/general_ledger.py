@@ -38,6 +38,7 @@ class AccountKind(StrEnum):
 class JournalFormat(StrEnum):
     JSON = "json"
     CSV = "csv"
+    PDF = "pdf"
     HLEDGER = "hledger"
     BEANCOUNT = "beancount"
 

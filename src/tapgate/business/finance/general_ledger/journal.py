@@ -5,13 +5,15 @@ from datetime import date
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
+from tapgate.business.branding.model import Branding
 from tapgate.business.finance.general_ledger import queries
 from tapgate.business.finance.general_ledger.journal_formats import BUILDERS
+from tapgate.business.finance.general_ledger.journal_pdf import PdfJournalBuilder
 from tapgate.core.pagination import encode_cursor
 from tapgate.ledger.archive.archived import require_live
 from tapgate.runtime.store.database import Database
 from tapgate_client.errors import invalid_field
-from tapgate_client.schemas.general_ledger import JournalQuery
+from tapgate_client.schemas.general_ledger import JournalFormat, JournalQuery
 from tapgate_client.schemas.periods import parse_period_end, parse_period_start
 
 PAGE_SIZE: Final = 1_000
@@ -28,7 +30,12 @@ class JournalFile(NamedTuple):
 
 
 async def export_journal(
-    database: Database, query: JournalQuery, *, zone: ZoneInfo, currency: str
+    database: Database,
+    query: JournalQuery,
+    branding: Branding,
+    *,
+    zone: ZoneInfo,
+    currency: str,
 ) -> JournalFile:
     """Export transactions page by page, so that other requests are served in between."""
     first, last = _get_period(query)
@@ -38,7 +45,11 @@ async def export_journal(
     field = "day" if query.day is not None else "from"
     await require_live(database, start, field)
     codes = await queries.list_codes(database)
-    builder = BUILDERS[query.format](codes, currency, zone)
+    builder = (BUILDERS | {JournalFormat.PDF: PdfJournalBuilder})[query.format](
+        codes, currency, zone
+    )
+    if isinstance(builder, PdfJournalBuilder):
+        builder.branding, builder.period = branding, f"{first} – {last}"
     parts = [builder.render_opening()]
     remaining, after_id, next_cursor = query.limit, query.after_id, None
     while remaining:
@@ -59,7 +70,7 @@ async def export_journal(
         if not has_more:
             break
     await require_live(database, start, field)  # the month may have been archived between pages
-    parts.append(builder.render_ending(next_cursor))
+    parts.append(await asyncio.to_thread(builder.render_ending, next_cursor))
     return JournalFile(
         f"journal-{first if first == last else f'{first}-to-{last}'}.{builder.extension}",
         b"".join(parts),

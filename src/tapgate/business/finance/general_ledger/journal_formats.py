@@ -196,7 +196,8 @@ class BeancountJournalBuilder(_AccountingBuilder):
         return [f"  {posting}", f'    account-id: "{account_id}"']
 
 
-BUILDERS: Final[Mapping[str, type[JournalBuilder]]] = {
+#: Builders of text files. `journal_pdf` has another.
+BUILDERS: Final[dict[JournalFormat, type[JournalBuilder]]] = {
     JournalFormat.JSON: JournalBuilder,
     JournalFormat.CSV: CsvJournalBuilder,
     JournalFormat.HLEDGER: HledgerJournalBuilder,

@@ -2,9 +2,12 @@
 
 from datetime import timedelta
 
+from tapgate.business.branding.operations import get_branding
 from tapgate.business.finance.general_ledger import operations, queries
 from tapgate.business.finance.general_ledger.journal import export_journal
 from tapgate.business.finance.general_ledger.model import build_kind_balances, build_trial_balance
+from tapgate.business.finance.reports.documents import MEDIA, build_reply
+from tapgate.business.finance.reports.ledger_reports import describe_trial_balance
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
@@ -12,6 +15,7 @@ from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import format_rfc3339
+from tapgate_client.schemas.finance_reports import TrialBalanceFileQuery
 from tapgate_client.schemas.general_ledger import (
     GlCodes,
     JournalQuery,
@@ -81,8 +85,23 @@ async def get_trial_balance(request: RequestContext, query: TrialBalanceQuery) -
 
 
 @endpoints.get(
+    "/trial-balance/file",
+    media=MEDIA[1:],
+    heavy=True,
+    report=True,
+    objects=ObjectAccess.NO_OBJECT,
+)
+async def download_trial_balance(
+    request: RequestContext, query: TrialBalanceFileQuery
+) -> Reply[bytes]:
+    """Download the trial balance as a CSV or PDF file."""
+    report = await get_trial_balance(request, query)
+    return await build_reply(request.services, query.format, describe_trial_balance(report))
+
+
+@endpoints.get(
     "/journal",
-    media=("application/json", "text/csv", "text/plain"),
+    media=("application/json", "text/csv", "text/plain", "application/pdf"),
     heavy=True,
     report=True,
     objects=ObjectAccess.NO_OBJECT,
@@ -94,9 +113,9 @@ async def export_ledger_journal(
 
     Set either `day`, or `from` and `to`, which include at most 31 days. The journal contains every
     ledger entry for transactions that completed in this time, in the platform's time zone, ordered
-    by transaction ID and position. In `json` and `csv`, each entry has two rows: the debit and the
-    credit. `hledger` and `beancount` are text files for these programs, with one account per GL
-    code.
+    by transaction ID and position. In `json`, `csv` and `pdf`, each entry has two rows: the debit
+    and the credit. `hledger` and `beancount` are text files for these programs, with one account
+    per GL code.
 
     `reference` is the payment's `transaction_ref`, or else the `request_id` or the partner's
     reference. In `hledger`, it is a tag with percent-encoded punctuation. Descriptions contain no
@@ -107,9 +126,11 @@ async def export_ledger_journal(
     the journal. The current day's journal grows until the day ends.
     """
     services, settings = request.services, request.services.settings
+    database = await services.get_report_database()
     file = await export_journal(
-        await services.get_report_database(),
+        database,
         query,
+        await get_branding(database, settings, services.clock()),
         zone=settings.timezone,
         currency=settings.currency,
     )

@@ -9,6 +9,7 @@ from tapgate.business.finance.reconciliation.model import to_line_record, to_rec
 from tapgate.core.pagination import paginate
 from tapgate.core.records import BankAccountId, BankStatementId, BankStatementLineId
 from tapgate.http.api.access import Access
+from tapgate.http.api.form_files import extract_file
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
@@ -72,10 +73,11 @@ async def import_bank_statement(
 ) -> Reply[BankStatementRecord]:
     """Import a bank statement.
 
-    Send the file as the request body: camt.053 (versions 02 and 08), MT940 or CSV, at most 8 MiB
-    and 50,000 lines. A CSV file has the columns `date`, `amount`, `reference` and `description`
-    with signed amounts, or those of the account's saved mapping. `bank_account_id` names the
-    account for CSV; without it, the platform's only verified one is used.
+    Send the file as the request body, or as `file` in a multipart form: camt.053 (versions 02 and
+    08), MT940 or CSV, at most 8 MiB and 50,000 lines. A CSV file has the columns `date`, `amount`,
+    `reference` and `description` with signed amounts, or those of the account's saved mapping.
+    `bank_account_id` names the account for CSV; without it, the platform's only verified one is
+    used.
 
     Lines are matched with payouts by their `reference`, with deposits by theirs, and otherwise with
     the only candidate that has the same amount within 3 days. A matched payout becomes paid, or
@@ -83,7 +85,8 @@ async def import_bank_statement(
     `DUPLICATE_REFERENCE`. Lines known from an earlier statement are skipped and counted. An
     unreadable file gets 422 with `details.line`.
     """
-    statement, is_replay = await import_statement(request, query, body)
+    content = extract_file(request.get_header(b"content-type"), body)
+    statement, is_replay = await import_statement(request, query, content)
     headers = {"Idempotent-Replayed": "true"} if is_replay else {}
     return Reply(to_record(statement, full=True), headers=headers)
 

@@ -1,0 +1,1 @@
+"""Finance reports as JSON, CSV and PDF."""
