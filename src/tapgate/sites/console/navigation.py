@@ -113,6 +113,7 @@ GROUPS: Final = (
                 "Finance",
                 "book-open-text",
                 (
+                    Page("/console/finance", "Finance", "GET /api/v1/reports/safeguarding"),
                     Page(
                         "/console/payouts",
                         "Payouts",
@@ -121,6 +122,11 @@ GROUPS: Final = (
                     ),
                     Page("/console/batches", "Batches", "GET /api/v1/batches"),
                     Page("/console/bank-accounts", "Bank accounts", "GET /api/v1/bank-accounts"),
+                    Page(
+                        "/console/bank-statements",
+                        "Bank statements",
+                        "GET /api/v1/bank-statements",
+                    ),
                     Page("/console/ledger", "General ledger", "GET /api/v1/ledger/accounts"),
                 ),
             ),

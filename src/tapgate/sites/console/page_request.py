@@ -162,9 +162,10 @@ class PageRequest:
         encoded = b"" if body is None else msgspec.json.encode(body)
         return await self._request(method, build_path(path, path_params), body=encoded)
 
-    async def forward_body(self, method: str, path: str) -> Any:
+    async def forward_body(self, method: str, path: str, query: Query | None = None) -> Any:
         """Send this request's body to the API unchanged."""
-        return await self._request(method, path, body=self.context.body)
+        query_string = urlencode(query or {}).encode()
+        return await self._request(method, path, query_string, self.context.body)
 
     async def _request(self, method: str, path: str, query: bytes = b"", body: bytes = b"") -> Any:
         request = self.context

@@ -45,6 +45,7 @@ _PAGES_BY_PREFIX: Final = {
     ids.ALERT: ("/console/compliance/alerts/", "GET /api/v1/compliance/alerts/{id}"),
     ids.BANK_ACCOUNT: ("/console/bank-accounts/", "GET /api/v1/bank-accounts/{id}"),
     ids.BATCH: ("/console/batches/", "GET /api/v1/batches/{id}"),
+    ids.BANK_STATEMENT: ("/console/bank-statements/", "GET /api/v1/bank-statements/{id}"),
     ids.PAYOUT: ("/console/payouts/", "GET /api/v1/payouts/{id}"),
     ids.PAYOUT_RUN: ("/console/payout-runs/", "GET /api/v1/payout-runs/{id}"),
     ids.APPROVAL: ("/console/approvals/", "GET /api/v1/approvals/{id}"),

@@ -28,6 +28,7 @@ _RESULT_KINDS: Final = (AccountKind.FEES, AccountKind.COMMISSION_EXPENSE)
 _MAX_TRANSACTIONS: Final = 500
 _FORMATS: Final = (
     ("csv", "CSV"),
+    ("pdf", "PDF"),
     ("json", "JSON"),
     ("hledger", "hledger"),
     ("beancount", "Beancount"),

@@ -1,0 +1,174 @@
+"""Bank statements: import, lines, matching, and column names of CSV files."""
+
+from typing import Any, Final
+
+from tapgate.http.endpoint import MEBIBYTE, Reply
+from tapgate.sites.console import step_up
+from tapgate.sites.console.actions import Action
+from tapgate.sites.console.components import fields
+from tapgate.sites.console.components.lists import add_list_page
+from tapgate.sites.console.components.related import gather_by_name, get_audit
+from tapgate.sites.console.form_fields import Field
+from tapgate.sites.console.page_request import PageRequest
+from tapgate.sites.console.rendering import end_sentence
+from tapgate.sites.console.site import Pages
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.bank_statements import (
+    CsvDateFormat,
+    CsvDecimalSeparator,
+    LineStatus,
+)
+
+pages = Pages()
+
+_LIST_PATH: Final = "/api/v1/bank-statements"
+_LINES_PATH: Final = f"{_LIST_PATH}/lines"
+_LINE_PATH: Final = f"{_LINES_PATH}/{{id}}"
+_MAPPING_PATH: Final = "/api/v1/bank-accounts/{id}/csv-mapping"
+_PAGE_SIZE: Final = 50
+_MAX_FILE_MEBIBYTES: Final = 8
+
+TABS: Final = {
+    LineStatus.UNMATCHED.value: "Unmatched",
+    LineStatus.MATCHED.value: "Matched",
+    LineStatus.POSTED.value: "Posted",
+    LineStatus.IGNORED.value: "Ignored",
+    "all": "All",
+}
+
+ACTIONS: Final = (
+    Action(
+        name="bank_line.match",
+        endpoint=f"POST {_LINE_PATH}/match",
+        title="Match this line?",
+        description="A submitted payout becomes paid, and a paid one becomes returned. A deposit "
+        "is only linked with the line.",
+        button="Match",
+        fields=(
+            Field("payout_id", "Payout", "hidden", required=False),
+            Field("transaction_id", "Transaction", "hidden", required=False),
+        ),
+        success_message="Line matched.",
+        moves_money=True,
+    ),
+    Action(
+        name="bank_line.post",
+        endpoint=f"POST {_LINE_PATH}/post",
+        title="Post this line to suspense?",
+        description="The ledger then has the same cash as the bank, and the amount waits in "
+        "suspense until somebody explains it.",
+        button="Post to suspense",
+        fields=(fields.REASON,),
+        success_message="Line posted.",
+        moves_money=True,
+    ),
+    Action(
+        name="bank_line.ignore",
+        endpoint=f"POST {_LINE_PATH}/ignore",
+        title="Ignore this line?",
+        description="The line stays on the statement and moves no money.",
+        button="Ignore",
+        fields=(fields.REASON,),
+        success_message="Line ignored.",
+    ),
+    Action(
+        name="bank_line.unmatch",
+        endpoint=f"POST {_LINE_PATH}/unmatch",
+        title="Make this line unmatched again?",
+        description="A posted line is booked back.",
+        button="Unmatch",
+        success_message="Line is unmatched again.",
+        moves_money=True,
+    ),
+    Action(
+        name="csv_mapping.update",
+        endpoint=f"PUT {_MAPPING_PATH}",
+        title="CSV columns of this bank",
+        description="Copy the names from the header of the bank's file. Give the amount column, or "
+        "the debit and the credit column.",
+        button="Save",
+        fields=(
+            Field("date", "Date column"),
+            Field("amount", "Amount column", required=False),
+            Field("debit", "Debit column", required=False),
+            Field("credit", "Credit column", required=False),
+            Field("reference", "Reference column", required=False),
+            Field("description", "Description columns", "lines", required=False, hint="One a line"),
+            Field("date_format", kind="whole_choice", choices=tuple(CsvDateFormat)),
+            Field("decimal_separator", kind="whole_choice", choices=tuple(CsvDecimalSeparator)),
+        ),
+        success_message="CSV columns saved.",
+    ),
+)
+
+add_list_page(
+    pages, "/console/bank-statements", _LIST_PATH, "bank_statements/list.html", ("bank_account_id",)
+)
+
+
+@pages.get("/console/bank-statements/import")
+async def show_import_form(request: PageRequest) -> Reply[bytes]:
+    await request.require_access(f"POST {_LIST_PATH}")
+    accounts = await request.get(
+        "/api/v1/bank-accounts", {"owner_type": "platform", "status": "verified"}
+    )
+    chosen = request.query.get("bank_account_id")
+    mapping = None
+    if chosen is not None:
+        try:
+            mapping = await request.get(_MAPPING_PATH, id=chosen)
+        except ApiError as error:
+            if error.code != Code.NOT_FOUND:
+                raise
+    return request.render(
+        "bank_statements/import.html",
+        accounts=accounts["data"],
+        chosen=chosen,
+        mapping=mapping,
+        max_bytes=_MAX_FILE_MEBIBYTES * MEBIBYTE,
+        max_mebibytes=_MAX_FILE_MEBIBYTES,
+    )
+
+
+@pages.post("/console/bank-statements/import")
+async def import_statement(request: PageRequest) -> Reply[bytes]:
+    try:
+        statement = await request.forward_body(
+            "POST", _LIST_PATH, request.query.pick("bank_account_id")
+        )
+    except ApiError as error:
+        if step_up.concerns_session(error) or error.code == Code.FORBIDDEN:
+            raise
+        message = end_sentence(request.translator.translate_error(error))
+        line = (error.details or {}).get("line")
+        return request.render("bank_statements/import_error.html", message=message, line=line)
+    return request.render("bank_statements/import_result.html", statement=statement)
+
+
+@pages.get("/console/bank-statements/{id}")
+async def show_statement(request: PageRequest, id: str) -> Reply[bytes]:
+    tab = request.query.get("status") or "all"
+    parts = await gather_by_name(
+        statement=request.get(f"{_LIST_PATH}/{{id}}", id=id),
+        lines=request.get(_LINES_PATH, _build_lines_query(request, tab, id)),
+        audit=get_audit(request, id),
+    )
+    next_path = None
+    if parts["lines"]["has_more"]:
+        next_path = request.build_next_page_path(parts["lines"]["next_cursor"])
+    return request.render(
+        "bank_statements/statement.html", **parts, tab=tab, tabs=TABS, next_path=next_path
+    )
+
+
+def _build_lines_query(request: PageRequest, tab: str, statement_id: str) -> dict[str, Any]:
+    query = {"statement_id": statement_id, "limit": _PAGE_SIZE, **request.query.pick("cursor")}
+    return query if tab == "all" else {**query, "status": tab}
+
+
+@pages.get("/console/bank-statements/lines/{id}/candidates")
+async def show_candidates(request: PageRequest, id: str) -> Reply[bytes]:
+    found = await request.get(f"{_LINE_PATH}/candidates", id=id)
+    return request.render(
+        "bank_statements/candidates.html", line=found["line"], candidates=found["data"]
+    )

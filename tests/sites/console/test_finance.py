@@ -1,0 +1,116 @@
+"""The finance officer's day in the console, from the day close to the safeguarding file."""
+
+import re
+from datetime import timedelta
+
+from builders.bank_statements import build_csv, list_lines
+from builders.participants import create_agent
+from builders.payouts import (
+    create_bank_account,
+    create_merchant,
+    create_run,
+    get_payout,
+    get_platform_balance,
+    request_payout,
+)
+from drivers.console import ConsoleClients
+from harness import Harness
+from tapgate_client.clock import get_platform_day
+
+FINANCE_URL = "/console/finance"
+IMPORT_URL = "/console/bank-statements/import"
+
+
+def get_day(harness: Harness, days: int = 0) -> str:
+    today = get_platform_day(harness.services.clock(), harness.services.settings.timezone)
+    return (today + timedelta(days=days)).isoformat()
+
+
+async def test_day_is_played_from_the_finance_page(
+    console_clients: ConsoleClients, harness: Harness
+) -> None:
+    await create_bank_account(harness, None)
+    merchant = await create_merchant(harness)
+    paid = await request_payout(harness, merchant, amount="90")
+    await create_run(harness)
+    waiting = await request_payout(harness, merchant, amount="40")
+    finance = await console_clients.create_signed_in("F")
+    page = await finance.get_page_text(FINANCE_URL)
+    for text in ("Yesterday is open", "No bank balance yet", "1 payout must be paid", "40.00"):
+        assert text in page, text
+
+    await finance.submit_action("ledger_day.close", {}, date=get_day(harness, -1))
+    assert "Yesterday is closed" in await finance.get_page_text(FINANCE_URL)
+
+    content = build_csv(
+        (get_day(harness), "-90.00", paid["reference"], "Kamara Stores"),
+        (get_day(harness), "-3.50", "FEE-1", "Monthly fee"),
+    )
+    result = await finance.post_file(IMPORT_URL, content.encode())
+    assert "Statement imported" in result.text and "Match what is left" in result.text
+    assert (await get_payout(harness, paid["id"]))["status"] == "paid"
+    again = await finance.post_file(IMPORT_URL, content.encode())
+    assert "Nothing imported" in again.text
+    broken = await finance.post_file(IMPORT_URL, b"date,amount\nx,1\n")
+    assert "Line 2" in broken.text
+
+    page = await finance.get_page_text(FINANCE_URL)
+    assert "1 bank line is unmatched" in page and "Monthly fee" in page
+    (line,) = await list_lines(harness, status="unmatched")
+    dialog = await finance.get(f"/console/bank-statements/lines/{line['id']}/candidates")
+    assert "No payout or deposit has this amount" in dialog.text
+    await finance.submit_action("bank_line.post", {"reason": "Bank fee"}, id=line["id"])
+    assert await get_platform_balance(harness, "suspense") == "-3.50"
+    statement_url = f"/console/bank-statements/{line['statement_id']}"
+    page = await finance.get_page_text(f"{statement_url}?status=posted")
+    assert "Bank fee" in page and "Unmatch" in page
+    await finance.submit_action("bank_line.unmatch", {}, id=line["id"])
+    await finance.submit_action("bank_line.ignore", {"reason": "Known"}, id=line["id"])
+    assert "Nobody is missing money" in await finance.get_page_text(FINANCE_URL)
+
+    run = await finance.submit_action("payout_run.create", {})
+    run_path = run.headers["HX-Redirect"]
+    assert run_path in (await finance.get(FINANCE_URL)).text
+    assert (await get_payout(harness, waiting["id"]))["status"] == "submitted"
+    file = await finance.get(f"{FINANCE_URL}/safeguarding?day={get_day(harness)}&format=pdf")
+    assert file.content.startswith(b"%PDF-")
+    assert statement_url in (await finance.get("/console/bank-statements")).text
+
+
+async def test_line_is_matched_with_a_candidate(
+    console_clients: ConsoleClients, harness: Harness
+) -> None:
+    await create_bank_account(harness, None)
+    agent = await create_agent(harness)
+    auth = await harness.create_admin("F")
+    for _ in range(2):
+        await harness.post(f"/api/v1/agents/{agent['id']}/fund", json={"amount": "70"}, auth=auth)
+    finance = await console_clients.create_signed_in("F")
+    content = build_csv((get_day(harness), "70.00", "B-1", "Deposit")).encode()
+    await finance.post_file(IMPORT_URL, content)
+    (line,) = await list_lines(harness)
+    assert line["status"] == "unmatched"
+    dialog = await finance.get(f"/console/bank-statements/lines/{line['id']}/candidates")
+    found = re.findall(r"transaction_id=(txn_\w+)", dialog.text)
+    assert len(found) == 2 and agent["name"] in dialog.text
+    await finance.submit_action("bank_line.match", {"transaction_id": found[0]}, id=line["id"])
+    (line,) = await list_lines(harness)
+    assert (line["status"], line["transaction_id"]) == ("matched", found[0])
+
+
+async def test_columns_of_a_bank_are_saved_for_its_account(
+    console_clients: ConsoleClients, harness: Harness
+) -> None:
+    account = await create_bank_account(harness, None)
+    finance = await console_clients.create_signed_in("F")
+    fields = {
+        "date": "Tag", "amount": "Betrag", "description": "Text\nName",
+        "date_format": "DD.MM.YYYY", "decimal_separator": ",",
+    }  # fmt: skip
+    await finance.submit_action("csv_mapping.update", fields, id=account["id"])
+    page = await finance.get_page_text(f"{IMPORT_URL}?bank_account_id={account['id']}")
+    assert "Betrag" in page and "Text, Name" in page
+    content = b"Tag;Betrag;Text;Name\n15.01.2026;-1.000,50;Miete;Bintu\n"
+    await finance.post_file(f"{IMPORT_URL}?bank_account_id={account['id']}", content)
+    (line,) = await list_lines(harness)
+    assert (line["amount"], line["description"]) == ("-1000.50", "Miete Bintu")
