@@ -50,6 +50,7 @@ _DETAIL_PAGE_LISTS: Final = {
     "/console/payouts/{id}": "payouts",
     "/console/payout-runs/{id}": "payout-runs",
     "/console/bank-accounts/{id}": "bank-accounts",
+    "/console/bank-statements/{id}": "bank-statements",
     "/console/batches/{id}": "batches",
     "/console/batches/{id}/lines": "batches",
 }
@@ -64,6 +65,8 @@ _PARTIAL_PATHS: Final = {
     "/console/ledger/journal",
     "/console/kyc/next",
     "/console/payout-runs/{id}/file",
+    "/console/bank-statements/lines/{id}/candidates",
+    "/console/finance/safeguarding",
     "/console/batches/{id}/file",
     "/console/reports/export",
     "/console/compliance/next",
@@ -165,6 +168,7 @@ async def _create_payouts(ada: Admin) -> None:
         require_success(await ada.post("payouts", **payout, request_id=f"page-payout-{number}"))
         if number == 1:
             require_success(await ada.post("payout-runs", request_id="page-run"))
+    await ada.import_statement("date,amount\n2026-01-15,-1.25\n")
 
 
 @pytest.fixture(scope="session")

@@ -341,6 +341,13 @@ class Admin(ApiCaller):
             "/api/v1/cards/upload-csv", files={"file": ("cards.csv", csv)}, auth=self.auth
         )
 
+    async def import_statement(self, csv: str) -> Record:
+        """Import a bank statement for the platform's only bank account."""
+        uploaded = await self.client.post(
+            "/api/v1/bank-statements", files={"file": ("statement.csv", csv)}, auth=self.auth
+        )
+        return require_success(uploaded)
+
     async def create_agent(self, counter: App, name: str, parent: Agent | None = None) -> Agent:
         response = await self.post(
             "agents",

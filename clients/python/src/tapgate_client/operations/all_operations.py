@@ -17,6 +17,7 @@ from tapgate_client.operations.compliance import ComplianceOperations
 from tapgate_client.operations.day_close import DayCloseOperations
 from tapgate_client.operations.disputes import DisputesOperations
 from tapgate_client.operations.fee_rules import FeeRulesOperations
+from tapgate_client.operations.finance_reports import FinanceReportsOperations
 from tapgate_client.operations.general_ledger import GeneralLedgerOperations
 from tapgate_client.operations.in_app_payments import InAppPaymentsOperations
 from tapgate_client.operations.messages import MessagesOperations
@@ -108,3 +109,5 @@ class AllOperations(OperationGroup[M]):
         self.reconciliation: ReconciliationOperations[M] = ReconciliationOperations(transport)
         #: Batches: credits to many wallets, such as salaries and grants.
         self.batches: BatchesOperations[M] = BatchesOperations(transport)
+        #: Income statement, safeguarding and reconciliation reports.
+        self.finance_reports: FinanceReportsOperations[M] = FinanceReportsOperations(transport)

@@ -80,6 +80,25 @@ class GeneralLedgerOperations(OperationGroup[M]):
             client.general_ledger.get_trial_balance()
         """
 
+    @reads("GET /api/v1/ledger/trial-balance/file")
+    def download_trial_balance(
+        self,
+        *,
+        as_of: DateTimeLike | None = None,
+        format: str | None = None,
+    ) -> File:
+        """Download the trial balance as a CSV or PDF file.
+
+        Access: an admin (finance_user, system_admin).
+
+        Args:
+            as_of: Include entries up to this time or date. Default: now.
+            format: Response format: `csv` or `pdf`.
+
+        Example:
+            client.general_ledger.download_trial_balance()
+        """
+
     @reads("GET /api/v1/ledger/journal")
     def export_ledger_journal(
         self,
@@ -95,9 +114,9 @@ class GeneralLedgerOperations(OperationGroup[M]):
 
         Set either `day`, or `from` and `to`, which include at most 31 days. The journal contains
         every ledger entry for transactions that completed in this time, in the platform's time
-        zone, ordered by transaction ID and position. In `json` and `csv`, each entry has two rows:
-        the debit and the credit. `hledger` and `beancount` are text files for these programs, with
-        one account per GL code.
+        zone, ordered by transaction ID and position. In `json`, `csv` and `pdf`, each entry has two
+        rows: the debit and the credit. `hledger` and `beancount` are text files for these programs,
+        with one account per GL code.
 
         `reference` is the payment's `transaction_ref`, or else the `request_id` or the partner's
         reference. In `hledger`, it is a tag with percent-encoded punctuation. Descriptions contain
@@ -115,7 +134,7 @@ class GeneralLedgerOperations(OperationGroup[M]):
             day: Entry day, in the platform's time zone.
             from_: Start of the period, inclusive.
             to: End of the period, inclusive.
-            format: Response format: `json`, `csv`, `hledger` or `beancount`.
+            format: Response format: `json`, `csv`, `pdf`, `hledger` or `beancount`.
 
         Example:
             client.general_ledger.export_ledger_journal()

@@ -26,11 +26,11 @@ class ReconciliationOperations(OperationGroup[M]):
     ) -> BankStatementRecord:
         """Import a bank statement.
 
-        Send the file as the request body: camt.053 (versions 02 and 08), MT940 or CSV, at most 8
-        MiB and 50,000 lines. A CSV file has the columns `date`, `amount`, `reference` and
-        `description` with signed amounts, or those of the account's saved mapping.
-        `bank_account_id` names the account for CSV; without it, the platform's only verified one is
-        used.
+        Send the file as the request body, or as `file` in a multipart form: camt.053 (versions 02
+        and 08), MT940 or CSV, at most 8 MiB and 50,000 lines. A CSV file has the columns `date`,
+        `amount`, `reference` and `description` with signed amounts, or those of the account's saved
+        mapping. `bank_account_id` names the account for CSV; without it, the platform's only
+        verified one is used.
 
         Lines are matched with payouts by their `reference`, with deposits by theirs, and otherwise
         with the only candidate that has the same amount within 3 days. A matched payout becomes
