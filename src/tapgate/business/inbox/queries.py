@@ -25,6 +25,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     queue: WorkQueueName
     id: int
     since: datetime | None
+    due_at: datetime | None
     urgency: int
     subject: str | None
     detail: str | None

@@ -35,6 +35,8 @@ class WorkQueue(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     #: Since when the item waits.
     since: str = "NULL::timestamptz"
+    #: When the item must be done, for queues whose items have a deadline.
+    due: str = "NULL::timestamptz"
     #: 0, or 1 for high and 2 for critical.
     urgency: str = "0"
     #: The person or thing that the item is about. NULL hides a restricted subscriber.
@@ -54,7 +56,8 @@ class WorkQueue(msgspec.Struct, frozen=True, kw_only=True):
     def sql(self) -> str:
         """Query for what waits, in the order of the queue."""
         return f"""SELECT '{self.name}' AS queue, {self.id} AS id, {self.since} AS since,
-            {self.urgency} AS urgency, {self.subject} AS subject, {self.detail} AS detail,
+            {self.due} AS due_at, {self.urgency} AS urgency, {self.subject} AS subject,
+            {self.detail} AS detail,
             {self.amount} AS amount, {self.assignee} AS assignee
             FROM caller CROSS JOIN {self.source}
             WHERE {self.condition} ORDER BY {self.order}"""
@@ -77,6 +80,7 @@ QUEUES: Final = (
         order="approvals.id",
         id="approvals.id",
         since="approvals.created_at",
+        due="approvals.expires_at",
         urgency="(approvals.expires_at < caller.now + interval '4 hours')::int",
         subject="maker.name",
         detail="approvals.summary",
@@ -109,6 +113,7 @@ QUEUES: Final = (
         order="recalls.expires_at, recalls.id",
         id="recalls.id",
         since="recalls.created_at",
+        due="recalls.expires_at",
         urgency="(recalls.expires_at < caller.now + interval '4 hours')::int",
         subject=_CUSTOMER,
         amount="recalls.held_amount",
@@ -174,9 +179,10 @@ QUEUES: Final = (
         source="""disputes d JOIN accounts merchant
             ON merchant.owner_id = d.processor_id AND merchant.kind = 'settlement'""",
         condition="d.status IN ('open', 'answered')",
-        order="d.id",  # overdue ones first: all have the same time to answer
+        order="(d.status = 'open' AND d.due_at <= caller.now) DESC, d.id",
         id="d.id",
         since="d.created_at",
+        due="d.due_at",
         urgency="(d.status = 'open' AND d.due_at <= caller.now)::int",
         subject="merchant.public_name",
         detail="d.reason",

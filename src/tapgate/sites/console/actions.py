@@ -238,7 +238,8 @@ async def _require_allowed(request: PageRequest, action: Action | None) -> Actio
 
 def _get_path_params(action: Action, query: FormData) -> dict[str, str]:
     """Return an action's path parameters from the query."""
-    templates = action.path + (action.prefill_path or "") + (action.redirect_path or "")
+    paths = (action.path, action.prefill_path, action.preview_path, action.redirect_path)
+    templates = "".join(path or "" for path in paths)
     return query.pick(*(part.partition("}")[0] for part in templates.split("{")[1:]))
 
 

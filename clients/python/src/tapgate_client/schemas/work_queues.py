@@ -68,6 +68,8 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
     id: Id
     urgency: Urgency
     since: Time | None
+    #: Deadline: for approvals and recalls their end, for disputes when the merchant must answer.
+    due_at: Time | None
     subject: Annotated[str, Example("Aminata Kamara")] | None
     detail: Annotated[str, Example("velocity")] | None
     amount: BalanceAmount | None

@@ -95,6 +95,8 @@ TRANSACTION_ACTIONS: Final = (
                 fields.AMOUNT._replace(required=False, hint="Empty: the whole payment"),
             ),
             moves_money=True,
+            preview_path=_ITEM_PATH,
+            preview_template="transactions/dispute_preview.html",
             success_message="Dispute opened.",
         ),
         types=frozenset(chart.PAYMENT_TYPES),
