@@ -34,7 +34,7 @@ from tapgate_client.schemas.subscribers import (
     SubscriberUpdate,
 )
 from tapgate_client.schemas.support import NewSupportMessage
-from tapgate_sandbox.demo import country, people, signing_cards
+from tapgate_sandbox.demo import country, people, signing_cards, undo
 from tapgate_sandbox.demo.batches import pay_batch
 from tapgate_sandbox.demo.country import Person, Size
 from tapgate_sandbox.demo.documents import draw_document
@@ -347,6 +347,10 @@ class Seeder:
     async def ask_support(self, resident: Resident, text: str) -> None:
         message = NewSupportMessage(phone_number=get_phone_number(resident), text=text)
         await self._run(support.receive, message, vault=self._services.vault)
+
+    async def undo_payments(self, hero: Resident) -> None:
+        """Reverse, recall and dispute a recent payment, but none of the hero's."""
+        await undo.create_examples(self._services, _ACTOR, excluded_account=hero.account_id)
 
     async def send_documents(self, resident: Resident, *types: KycDocumentType) -> None:
         """Upload KYC documents, which then wait for a review."""

@@ -95,8 +95,9 @@ class Simulation:
     async def prepare_examples(self) -> None:
         """Ensure sufficient balances for the people in the examples, and fill the staff's queues.
 
-        One customer asks for support. Two customers wait for their KYC review: the documents of
-        the first one suffice for the next level.
+        One customer asks for support, another one recalls a transfer, and one disputes a payment.
+        Two customers wait for their KYC review: the documents of the first one suffice for the
+        next level.
         """
         hero, agent = self._country.residents[seed.HERO], self._country.agents[0]
         if hero.balance < 1_000 * self._major_unit:
@@ -112,6 +113,14 @@ class Simulation:
         ]
         for resident, document_types in zip(candidates, _REVIEWED_DOCUMENTS, strict=False):
             await self._seeder.send_documents(resident, *document_types)
+        sender, recipient, *_ = [
+            resident
+            for resident in self._registered[seed.EXPIRED_CARD + 1 :]
+            if resident.is_active and resident is not hero
+        ]
+        await self._transactions.fund_from_partner(sender, 100 * self._major_unit, "ADVANCE-2")
+        await self._transactions.send(sender, recipient, 60 * self._major_unit, None)
+        await self._seeder.undo_payments(hero)
 
     # Registrations
 

@@ -31,6 +31,7 @@ from tapgate_sandbox.installation import prepare_installation
 NOW = datetime(2026, 6, 17, 15, 30, tzinfo=UTC)
 
 TYPES = {
+    chart.REVERSAL,
     chart.TRANSFER_P2P,
     chart.TRANSFER,
     chart.AGENT_CASHIN,
@@ -176,6 +177,21 @@ async def test_demo_has_work_for_support_and_compliance_staff(demo_database: Dat
     assert [row["types"] for row in waiting] == [["id_front"], ["id_front", "selfie"]]
     open_requests = "SELECT count(*) FROM support_requests WHERE status = 'open'"
     assert await demo_database.fetchval(open_requests) == 1
+
+
+async def test_demo_has_one_of_each_way_to_undo_a_payment(demo_database: Database) -> None:
+    recall = await demo_database.fetchrow("SELECT status, amount, held_amount FROM recalls")
+    assert (recall["status"], recall["amount"]) == ("open", recall["held_amount"])
+    assert await demo_database.fetchval("SELECT status FROM disputes") == "open"
+    reversed_type = await demo_database.fetchval(
+        """SELECT o.type FROM transactions r JOIN transactions o ON o.id = r.original_id
+           WHERE r.type = 'reversal' AND r.status = 'completed'"""
+    )
+    assert reversed_type == chart.AGENT_CASHIN
+    notices = await demo_database.fetch("SELECT DISTINCT template FROM messages")
+    assert {"recall_request", "dispute_updated", "card_changed"} <= {
+        row["template"] for row in notices
+    }
 
 
 async def test_transactions_are_in_the_past_and_in_order(demo_database: Database) -> None:
