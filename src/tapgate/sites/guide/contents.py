@@ -34,6 +34,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "guides/chat",
         "guides/refunds",
         "guides/undo",
+        "guides/disputes",
         "guides/messages",
         "guides/*",
         "guides/going-live",
