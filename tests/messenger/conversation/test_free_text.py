@@ -291,13 +291,29 @@ def test_ambiguous_recipient_name_asks_for_the_recipient():
     assert chat.conversation.step == "to"
 
 
-@each("text", ["send 1k to AM-1001", "send $5", "send 5 USD to AM-1001"])
+@each("text", ["send two fifty to AM-1001", "send $5", "send 5 USD to AM-1001"])
 def test_send_command_with_an_unsupported_amount_format_is_rejected(text):
     assert "the amount in SLE as a number" in build_driver(text).reply_text
 
 
-def test_abbreviated_amount_is_rejected():
-    assert "the amount in SLE as a number" in build_driver("send money", "AM-1001", "1k").reply_text
+@each(
+    "text, amount",
+    [
+        ("send two hundred to AM-1001", "200.00 SLE"),
+        ("send 0.2k to AM-1001", None),
+        ("sɛn tu oondrɛd to AM-1001", "200.00 SLE"),
+        ("envoie deux cents à AM-1001", "200.00 SLE"),
+    ],
+)
+def test_confirmation_names_the_figure_for_an_amount_in_words(text, amount):
+    chat = build_driver(text)
+    assert chat.conversation.stage == ("confirm" if amount else "collecting")
+    assert amount is None or amount in chat.reply_text
+
+
+def test_ambiguous_amount_in_words_is_asked_again():
+    chat = build_driver("send money", "AM-1001", "two fifty")
+    assert "the amount in SLE as a number" in chat.reply_text
 
 
 # PINs

@@ -50,6 +50,10 @@ TODAY = date(2026, 11, 15)
         ("５００", "500"),
         ("٥٠٠", "500"),
         ("12345678 le", "12345678"),
+        ("5k", "5000"),
+        ("2.5k leones", "2500"),
+        ("five", "5"),
+        ("two hundred leones please", "200"),
     ],
 )
 def test_amount_is_parsed(text: str, expected: str) -> None:
@@ -58,7 +62,7 @@ def test_amount_is_parsed(text: str, expected: str) -> None:
 
 @each(
     "text",
-    """5k
+    """5m
     -500
     Le -500
     500-
@@ -74,7 +78,10 @@ def test_amount_is_parsed(text: str, expected: str) -> None:
     500 usd
     $500
     500 or 600
-    five hundred
+    five or six hundred
+    two fifty
+    50 cents
+    1k5
     1e5
     076123456
     23276123456
@@ -190,8 +197,11 @@ def test_payee_is_parsed_as_phone_or_card() -> None:
         ("send 500 or 600 to 076123456", ParsedTransfer(phone="+23276123456")),
         ("send 500 to 076123456 to 077123456", ParsedTransfer(amount="500")),
         ("send -500 to 076123456", ParsedTransfer(phone="+23276123456")),
-        ("send 5k to 076123456", ParsedTransfer(phone="+23276123456")),
-        ("send 5 million to 076123456", ParsedTransfer(phone="+23276123456")),
+        ("send 5k to 076123456", ParsedTransfer(amount="5000", phone="+23276123456")),
+        ("send two fifty to 076123456", ParsedTransfer(phone="+23276123456")),
+        ("send 1000 thousand to 076123456", ParsedTransfer(phone="+23276123456")),
+        ("send 5 or 6 hundred to 076123456", ParsedTransfer(phone="+23276123456")),
+        ("send 5m to 076123456", ParsedTransfer(phone="+23276123456")),
         ("send 500 usd to 076123456", ParsedTransfer(phone="+23276123456")),
         ("send $500 to 076123456", ParsedTransfer(phone="+23276123456")),
         ("send 500le to CARD-9", ParsedTransfer(amount="500", card_serial="CARD-9")),
@@ -226,7 +236,7 @@ def test_payee_name_is_parsed() -> None:
 
 
 def test_unsupported_amount_is_detected() -> None:
-    for text in ("1k", "send $5", "send 5 USD", "send 5 million", "5€", "send 2.5m to CARD-9"):
+    for text in ("1m", "send $5", "send 5 USD", "send two fifty", "5€", "send 2.5m to CARD-9"):
         assert has_unsupported_amount(text, "SLE")
     for text in ("send 5", "send 5 SLE to CARD-9", "send le 5", "send money", "5 le"):
         assert not has_unsupported_amount(text, "SLE")

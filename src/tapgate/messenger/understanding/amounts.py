@@ -1,4 +1,4 @@
-"""Parser for amounts of money as written in English and French.
+"""Parser for amounts of money as written in English, French and Krio.
 
 `1,500` is one thousand five hundred, but is ambiguous in a currency with three decimals. `1.500` is
 ambiguous in every currency with decimals. Ambiguous text is not an amount.
@@ -6,7 +6,7 @@ ambiguous in every currency with decimals. Ambiguous text is not an amount.
 
 import re
 
-from tapgate.messenger.understanding.normalization import normalize_digits
+from tapgate.messenger.understanding.number_words import AMBIGUOUS_NUMBER, write_digits
 from tapgate_client import money
 
 #: Currency names in lower case. The currency code in lower case is also accepted.
@@ -45,9 +45,11 @@ _DECIMALS_PATTERN = re.compile(r"(.*[0-9])([.,])([0-9]{1,4})")
 def parse_amount(text: str, currency: str) -> str | None:
     """Parse an amount into the format of `money.parse`: `"Le 1,500.50"` becomes `"1500.50"`.
 
+    Words are read too: `"two hundred"` becomes `"200"`.
+
     Return None if the text is not an amount or is ambiguous.
     """
-    message = _strip_fillers(normalize_digits(text).lower())
+    message = _strip_fillers(write_digits(text, is_answer=True).lower())
     rest = _strip_currency(message, currency)
     if _DIGITS_PATTERN.fullmatch(rest) and len(rest) > _MAX_BARE_DIGITS and rest == message:
         return None
@@ -66,8 +68,9 @@ def parse_amount_in_question(text: str, currency: str) -> str | None:
 
     Return None if there is no amount, more than one, or an amount in another unit.
     """
-    matches = list(_NUMBER_PATTERN.finditer(normalize_digits(text)))
-    if any(is_other_unit(match[1], currency) for match in matches):
+    plain = write_digits(text)
+    matches = list(_NUMBER_PATTERN.finditer(plain))
+    if AMBIGUOUS_NUMBER in plain or any(is_other_unit(match[1], currency) for match in matches):
         return None
     numbers = [match[0][: match.start(1) - match.start()].strip() for match in matches]
     amounts = [amount for number in numbers if (amount := parse_amount(number, currency))]

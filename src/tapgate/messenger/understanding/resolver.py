@@ -12,6 +12,7 @@ from tapgate.messenger.understanding.normalization import (
     NUMBER_PLACEHOLDER,
     normalize_text,
 )
+from tapgate.messenger.understanding.number_words import write_digits
 from tapgate.messenger.understanding.phrases import Phrase
 from tapgate.messenger.understanding.similarity import SimilarityIndex
 from tapgate.messenger.understanding.word_patterns import classify_small_talk
@@ -77,7 +78,7 @@ class Resolver:
         known = self.match_literal(text, language)
         if known is not None:
             return known
-        normalized = normalize_text(text)
+        normalized = normalize_text(write_digits(text) or text)
         core = word_patterns.strip_courtesies(normalized) or normalized
         known = self.match_literal(core, language) if core != normalized else None
         if known is not None and len(text) <= MAX_LENGTH and known.command not in {"yes", "no"}:

@@ -12,6 +12,7 @@ import phonenumbers
 from tapgate.core.phone_numbers import normalize_phone_number
 from tapgate.messenger.understanding.amounts import is_other_unit, list_currency_names, parse_amount
 from tapgate.messenger.understanding.normalization import normalize_digits
+from tapgate.messenger.understanding.number_words import AMBIGUOUS_NUMBER, write_digits
 from tapgate_client.phone_numbers import PhoneNumberError
 
 _FILLER_PATTERN = re.compile(
@@ -143,7 +144,7 @@ def parse_payee(text: str, own_phone: str | None) -> ParsedTransfer | None:
 
 def parse_transfer(text: str, own_phone: str | None, currency: str) -> ParsedTransfer:
     """Parse a transfer: `"send 500 to 076 123 456"`, `"envoie 2000 à la carte CARD-123"`."""
-    head, *payee_parts = _TO_PATTERN.split(normalize_digits(text))
+    head, *payee_parts = _TO_PATTERN.split(write_digits(text))
     payees = [
         payee for part in payee_parts if (payee := _parse_payee_part(part, own_phone)) is not None
     ]
@@ -183,8 +184,10 @@ def parse_payee_name(text: str) -> str | None:
 
 
 def has_unsupported_amount(text: str, currency: str) -> bool:
-    """Return whether the text has an amount with a multiplier or another currency: "1k", "$5"."""
-    message = normalize_digits(text).lower()
+    """Return whether the text has an ambiguous amount or another currency: "two fifty", "$5"."""
+    message = write_digits(text).lower()
+    if AMBIGUOUS_NUMBER in message:
+        return True
     around = re.search(r"[$€£]\s?[0-9]|[0-9]\s?(?:[$€£]|[km]\b)", message)
     words = message.split()
     beside = [word for word, number in pairwise(words) if number[0].isdigit()]
@@ -212,6 +215,8 @@ def _parse_payee_part(part: str, own_phone: str | None) -> ParsedTransfer | None
 def _parse_single_amount(part: str, currency: str) -> str | None:
     """Return the amount if the part has exactly one number, without another unit, or None."""
     numbers = list(_NUMBER_PATTERN.finditer(part))
+    if AMBIGUOUS_NUMBER in part:
+        return None
     if _NEGATIVE_PATTERN.search(part) or len(numbers) != 1:
         return None
     before, after = part[: numbers[0].start()].lower(), part[numbers[0].end() :].lower()
