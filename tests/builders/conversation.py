@@ -361,6 +361,9 @@ class FakeGateway:
                 )
             case gateway_requests.FindPayeeByCard() | gateway_requests.FindPayeeByPhone():
                 return None
+            case gateway_requests.GetLastTransfers():
+                outgoing, incoming = reversed(self._build_history(2))
+                return gateway_requests.LastTransfers(incoming=incoming, outgoing=outgoing)
             case gateway_requests.ListTransactions(limit=limit):
                 return self._build_history(limit)
             case gateway_requests.ListUndoable(types=types):

@@ -419,6 +419,29 @@ class ListUndoable(GatewayRequest, frozen=True, kw_only=True):
         return sorted(found, key=lambda summary: summary.at, reverse=True)[: self.limit]
 
 
+class LastTransfers(msgspec.Struct, frozen=True, kw_only=True):
+    """Newest incoming and outgoing transfers; None if there is none."""
+
+    incoming: TransactionSummary | None
+    outgoing: TransactionSummary | None
+
+
+class GetLastTransfers(GatewayRequest, frozen=True, kw_only=True):
+    """Find the subscriber's last transfer in each direction, whatever its status."""
+
+    subscriber_id: str
+
+    async def perform(self, gateway: AsyncTapgateClient) -> LastTransfers:
+        listed = gateway.transactions.list(
+            user_id=self.subscriber_id, type=TransactionType.TRANSFER_P2P, limit=50
+        )
+        transfers = [_to_transaction_summary(record) for record in (await listed.get_page()).data]
+        return LastTransfers(
+            incoming=next((item for item in transfers if item.is_credit), None),
+            outgoing=next((item for item in transfers if not item.is_credit), None),
+        )
+
+
 class GetLastDecline(GatewayRequest, frozen=True, kw_only=True):
     """Find the subscriber's last failed transaction as the payer."""
 

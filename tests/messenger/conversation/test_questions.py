@@ -309,3 +309,59 @@ def test_sentence_in_the_other_language_switches_the_language(language, text):
     chat = ConversationDriver(language)
     chat(resolve_text_message(text))
     assert chat.person.language != language
+
+
+# Money that has not arrived, PIN safety, number changes, services that are not offered
+
+
+def test_last_incoming_and_outgoing_transfers_are_shown_with_their_state():
+    chat = ConversationDriver()
+    chat(resolve_text_message("the money has not arrived"))
+    assert "Incoming: + 1,234.50 SLE" in chat.reply_text
+    assert "under review" in chat.reply_text
+    assert "Outgoing: − 1,234.50 SLE" in chat.reply_text
+    assert "completed" in chat.reply_text
+    assert "What" in chat("yes")  # support asks what it can help with
+
+
+def test_person_without_transfers_is_told_so():
+    chat = ConversationDriver()
+    chat.gateway.overrides[gateway_requests.GetLastTransfers] = [
+        RequestSucceeded(result=gateway_requests.LastTransfers(incoming=None, outgoing=None))
+    ]
+    assert "No transfer has reached" in chat(resolve_text_message("money not received"))
+
+
+@each(
+    "language, text, reply",
+    [
+        ("en", "Is it safe to give my PIN to the agent?", "*No. Never give your PIN"),
+        ("en", "di ejɛnt de aks mi fɔ mi pin, a fɔ tɛl am?", "*No. Never give your PIN"),
+        ("fr", "je peux donner mon code pin à l'agent ?", "*Non. Ne donnez jamais"),
+        ("en", "buy airtime", "don't offer airtime or data yet"),
+        ("en", "can i pay my light bill", "don't offer bill payments yet"),
+        ("fr", "j'ai besoin d'un prêt", "proposons pas encore de prêts"),
+    ],
+)
+def test_general_question_is_answered_clearly(language, text, reply):
+    chat = ConversationDriver(language)
+    assert reply in chat(resolve_text_message(text))
+    assert not chat.gateway.requests
+
+
+def test_airtime_for_a_number_is_not_a_transfer():
+    chat = ConversationDriver()
+    chat(resolve_text_message("top up my phone 076222222 with 50"))
+    assert chat.outputs[-1].command == "airtime"
+
+
+@each(
+    "answer, reason", [("1", "SIM lost or broken"), ("i change my network", "i change my network")]
+)
+def test_number_change_goes_to_support_with_its_reason(answer, reason):
+    chat = ConversationDriver()
+    chat(resolve_text_message("i want to change my phone number"))
+    assert "only our support team can change it" in chat.reply_text
+    chat(resolve_text_message(answer))
+    (request,) = chat.list_requests(gateway_requests.ContactSupport)
+    assert request.text == f"Change of phone number. Reason: {reason}"

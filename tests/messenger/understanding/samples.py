@@ -89,8 +89,8 @@ language        | i want english
 person          | i want to talk with somebody
 person          | let me talk to customer care now
 person          | i need to speak to a human agent
-person,history  | I did not receive money
-person,history  | i sent 500 but she didn't receive it
+not_arrived     | I did not receive money
+not_arrived     | i sent 500 but she didn't receive it
 person          | my money has disappeared from my account
 wrong_recipient | I sent money to a wrong number
 person          | pls call me i have a problem
@@ -118,11 +118,11 @@ none            | yes but send only 200
 none            | no problem
 none            | what a beautiful day
 none            | my sister is getting married on saturday
-none            | can you lend me 500
+loans           | can you lend me 500
 none            | send me 500 please
 none            | my uncle will send the money
 none            | Barcelona or Real Madrid?
-none            | i want to buy airtime
+airtime         | i want to buy airtime
 none            | how old are you
 none            | he told me to send money, is that normal?
 none            | thx a lot my friend
@@ -212,7 +212,7 @@ none            | mon oncle va envoyer l'argent
 none            | tu as mangé ?
 none            | envoie-moi 500
 none            | merci beaucoup mon ami
-none            | je veux acheter du crédit
+airtime         | je veux acheter du crédit
 none            | le match est à quelle heure
 """
 

@@ -61,7 +61,7 @@ FRENCH: Final[tuple[Sample, ...]] = (
     ("on peut virer des sous à un ami ici ?", "send"),
     ("g besoin de faire parvenir un peu d'argent au village", "send"),
     # These mention money, sending or yes, but ask for something else or for nothing.
-    ("jai pas reçu l'argent", None),
+    ("jai pas reçu l'argent", "not_arrived"),
     ("tu as deja envoyé ?", None),
     ("oui mais hier yavait rien", None),
     ("n'envoie rien stp", "cancel"),
@@ -101,6 +101,12 @@ LATER_ENGLISH: Final[tuple[Sample, ...]] = (
     ("send me the messages again", "opt_in"),
     ("wat time una de close on friday", "contact"),
     ("my pin don comot for my head", "reset_pin"),
+    ("my sister waits for the cash i sent, nothing there", "not_arrived"),
+    ("the shop man says tell me your pin so i type it for you", "pin_safety"),
+    ("got new simcard how to keep my wallet", "change_number"),
+    ("put 10 leones credit on my phone", "airtime"),
+    ("can this pay my electric", "bills"),
+    ("i need to borrow small money", "loans"),
 )
 
 LATER_FRENCH: Final[tuple[Sample, ...]] = (

@@ -12,6 +12,7 @@ from tapgate.messenger.understanding.word_lists import load_rules
 
 FOLDER = Path(word_lists.__file__).parent
 LANGUAGES = ("en", "fr", "kri")
+PATTERN_MODULES = ("word_patterns", "wishes")
 
 
 def read_lists(file_name: str) -> dict[str, list[str]]:
@@ -29,7 +30,7 @@ def test_rules_name_commands_and_never_only_a_money_command() -> None:
 
 
 def test_every_exception_belongs_to_a_rule() -> None:
-    for file_name in ("rules.txt", "small_talk.txt"):
+    for file_name in ("rules.txt", "small_talk.txt", "corrections.txt"):
         names = set(read_lists(file_name))
         assert {name.removesuffix(" unless") for name in names} <= names
 
@@ -37,12 +38,13 @@ def test_every_exception_belongs_to_a_rule() -> None:
 def test_every_word_list_is_used_and_has_english_words() -> None:
     used = {
         name
-        for file_name in ("rules.txt", "small_talk.txt")
+        for file_name in ("rules.txt", "small_talk.txt", "corrections.txt")
         for items in read_lists(file_name).values()
         for name in re.split("[ /]", " ".join(items))
     }
-    source = (FOLDER / "word_patterns.py").read_text("utf-8")
-    used |= {*re.findall(r"\{(\w+)\}", source), "currency", "doubt"}  # the latter in safeguards.py
+    source = "".join((FOLDER / f"{name}.py").read_text("utf-8") for name in PATTERN_MODULES)
+    used |= set(re.findall(r"\{([a-z]\w*)\}", source))
+    used |= {"currency", "doubt", "report"}  # in rules that the modules compile
     english = set(read_lists("words/en.txt"))
     assert english == used - {"number"}
     for language in LANGUAGES:

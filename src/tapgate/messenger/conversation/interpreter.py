@@ -16,6 +16,7 @@ from tapgate.messenger.conversation.moves import (
     Begin,
     Cancel,
     Confirm,
+    Correct,
     ListOptions,
     Move,
     PassOn,
@@ -24,6 +25,7 @@ from tapgate.messenger.conversation.moves import (
     SubmitPin,
     Suggest,
 )
+from tapgate.messenger.conversation.state import Conversation, LaterWish
 from tapgate.messenger.conversation.steps import (
     AskStep,
     ConfirmStep,
@@ -64,6 +66,7 @@ def perform(turn: Turn, move: Move | None) -> None:
     """Perform a move and the moves that follow from it, until the turn ends or sends a request."""
     while move is not None:
         move = _perform(turn, _get_step(turn), move)
+    _begin_later_wish(turn)
 
 
 def _get_step(turn: Turn) -> Step | None:
@@ -73,8 +76,11 @@ def _get_step(turn: Turn) -> Step | None:
 def _perform(turn: Turn, step: Step | None, move: Move) -> Move | None:  # noqa: PLR0912 - one branch per move
     """Perform one move and return the next one, or None at the end."""
     match move:
-        case Begin(command, text):
+        case Begin(command, text, later):
             _begin_command(turn, command, text)
+            turn.update(later=None if later is None else _prepare_later_wish(turn, later))
+        case Correct(text, otherwise):
+            return _correct_answer(turn, text, otherwise)
         case Cancel():
             return _cancel_command(turn)
         case Repeat():
@@ -118,7 +124,9 @@ def _perform(turn: Turn, step: Step | None, move: Move) -> Move | None:  # noqa:
 # Commands
 
 
-def _begin_command(turn: Turn, command: Command, text: str) -> None:
+def _begin_command(
+    turn: Turn, command: Command, text: str, facts: Mapping[str, str] | None = None
+) -> None:
     """Start a command, unless it needs a PIN and the user has no way to enter one."""
     script = SCRIPTS[command]
     _abandon_command(turn)
@@ -128,7 +136,38 @@ def _begin_command(turn: Turn, command: Command, text: str) -> None:
         return
     turn.update(met=None, suggested=None, command=command, stage="collecting", step=None)
     script.on_begin(turn, text)
+    turn.set_facts(**facts or {})
     _advance(turn)
+
+
+def _prepare_later_wish(turn: Turn, wish: Begin) -> LaterWish:
+    """Return the wish with the facts from its words, which are not stored."""
+    script = SCRIPTS[wish.command]
+    reading = Turn(turn.person, Conversation(), turn.context)
+    if script.steps:
+        script.on_begin(reading, wish.text)
+    return LaterWish(command=wish.command, facts=reading.facts)
+
+
+def _begin_later_wish(turn: Turn) -> None:
+    """Start the later wish once the command in progress has ended."""
+    conversation = turn.conversation
+    wish = conversation.later
+    if wish is None or conversation.command is not None:
+        return
+    turn.update(later=None)
+    _begin_command(turn, wish.command, "", wish.facts)
+
+
+def _correct_answer(turn: Turn, text: str, otherwise: Move) -> Move | None:
+    command = turn.conversation.command
+    correct = None if command is None else SCRIPTS[command].correct
+    if correct is None or not correct(turn, text):
+        return otherwise
+    # A corrected operation needs its own confirmation and ID. A form of the old one expires.
+    turn.update(operation=None, offer=None)
+    _advance(turn)
+    return None
 
 
 def _pass_on(turn: Turn, text: str) -> None:
@@ -142,6 +181,7 @@ def _pass_on(turn: Turn, text: str) -> None:
 
 
 def _cancel_command(turn: Turn) -> Move:
+    turn.update(later=None)
     if turn.conversation.command is not None:
         SCRIPTS[turn.conversation.command].on_cancel(turn)
     turn.is_canceled = _abandon_command(turn)

@@ -10,10 +10,14 @@ from tapgate.messenger.model import Command, OptionChosen, RequestOutcome, Secre
 
 
 class Begin(SecretStruct, frozen=True):
-    """Cancel the command in progress and start another one. `text` may contain its first facts."""
+    """Cancel the command in progress and start another one. `text` may contain its first facts.
+
+    `later` starts when the command ends.
+    """
 
     command: Command
     text: str = ""
+    later: "Begin | None" = None
 
 
 class Cancel(SecretStruct, frozen=True):
@@ -36,6 +40,13 @@ class Confirm(SecretStruct, frozen=True):
 
 class AnswerText(SecretStruct, frozen=True):
     """Answer the open question with a text, or make another move if it is not understood."""
+
+    text: str
+    otherwise: "Move"
+
+
+class Correct(SecretStruct, frozen=True):
+    """Correct an earlier answer, or make another move if the text corrects none."""
 
     text: str
     otherwise: "Move"
@@ -84,6 +95,7 @@ Move = (
     | Repeat
     | Confirm
     | AnswerText
+    | Correct
     | AnswerImage
     | SubmitPin
     | PassOn

@@ -23,6 +23,13 @@ MAX_KEPT_IMAGES: Final = 4
 Stage = Literal["idle", "collecting", "confirm", "await_pin", "executing"]
 
 
+class LaterWish(msgspec.Struct, frozen=True, kw_only=True):
+    """Command that a text asked for in second place, with the facts from its words."""
+
+    command: Command
+    facts: dict[str, str] = msgspec.field(default_factory=dict)
+
+
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     """Conversation state, stored as JSON between messages. Never holds a PIN."""
 
@@ -32,6 +39,8 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     step: str | None = msgspec.field(default=None, name="piece")
     #: Values collected so far, by step name or fact name.
     facts: dict[str, str] = msgspec.field(default_factory=dict)
+    #: Starts when the command in progress ends, unless the person cancels or asks for another one.
+    later: LaterWish | None = None
     #: Loaded again by each wallet command, and discarded when the conversation expires.
     subscriber: Subscriber | None = None
     #: Cards offered while the subscriber chooses one.

@@ -133,6 +133,8 @@ class Script:
     on_begin: Callable[[Turn, str], object] = lambda turn, text: None
     #: Returns the text key for the reply when the command is canceled.
     get_cancel_key: Callable[[Turn], str] = lambda turn: "canceled"
+    #: Applies a correction of earlier answers. Returns False if the text is none.
+    correct: Callable[[Turn, str], bool] | None = None
     #: Runs before the command is canceled by the person, not if another command replaces it.
     on_cancel: Callable[[Turn], object] = lambda turn: None
 

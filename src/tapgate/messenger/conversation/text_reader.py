@@ -14,6 +14,7 @@ from tapgate.messenger.conversation.moves import (
     Begin,
     Cancel,
     Confirm,
+    Correct,
     ListOptions,
     Move,
     PassOn,
@@ -53,12 +54,23 @@ from tapgate.messenger.understanding.secret_detection import (
     may_contain_pin,
 )
 from tapgate.messenger.understanding.transfers import parse_payee, parse_phone, parse_transfer
+from tapgate.messenger.understanding.wishes import split_wishes
 from tapgate.messenger.understanding.word_patterns import SmallTalk, classify_small_talk
 
 _DIGITS_PATTERN: Final = re.compile(r"[0-9]+")
 _MIN_SERIAL_DIGITS: Final = 4
+#: Emoji that people answer with, and the words for them.
+_EMOJI_ANSWERS: Final = {
+    **dict.fromkeys(("👍", "👍👍", "👌", "✅", "🆗", "☑"), "ok"),
+    **dict.fromkeys(("👎", "❌", "🚫"), "no"),
+    **dict.fromkeys(("🙏", "❤", "🙏🙏"), "thanks"),
+}
+#: Variation selector and skin tones.
+_EMOJI_MODIFIERS: Final = "\ufe0f🏻🏼🏽🏾🏿"
 #: Commands whose keywords never name an option.
 _RESERVED_COMMANDS: Final = frozenset({"menu", "help", "yes", "no", "cancel"})
+#: No command, or one whose keywords name the recipient inside a transfer: "wrong number".
+_CORRECTING_COMMANDS: Final = (None, "wrong_recipient", "change_number")
 #: Small talk that is passed on to support staff while a support request is open.
 _SUPPORT_SMALL_TALK: Final = frozenset({"thanks", "farewell", "take_back"})
 
@@ -99,7 +111,7 @@ def read_text(
 ) -> Move:
     if event.text is None:
         return Repeat("withheld")
-    text = event.text.strip()
+    text = _EMOJI_ANSWERS.get(event.text.strip().rstrip(_EMOJI_MODIFIERS), event.text.strip())
     return _read(
         _Input(
             text=text,
@@ -128,13 +140,42 @@ def _read(given: _Input) -> Move:
     if _continues_support_request(given):
         return PassOn(text)
     takes_any_text = isinstance(step, AskStep) and step.takes_any_text
-    return (
-        (None if takes_any_text else _read_small_talk(given))
+    move = (
+        _read_two_wishes(given)
+        or (None if takes_any_text else _read_small_talk(given))
         or _read_option_name(given)
         or _read_keyword(given)
         or _read_answer(given)
         or _read_intent(given)
     )
+    return _read_correction(given, otherwise=move)
+
+
+def _read_two_wishes(given: _Input) -> Move | None:
+    if given.step is not None:
+        return None
+    wishes = split_wishes(given.text, given.person.language)
+    if wishes is None:
+        return None
+    first, second = wishes
+    return Begin(first.command, first.text, later=Begin(second.command, second.text))
+
+
+def _read_correction(given: _Input, *, otherwise: Move) -> Move:
+    """Read a text that corrects an earlier answer of the command in progress.
+
+    Other commands named by keyword have precedence. A transfer that may have been executed cannot
+    be corrected.
+    """
+    command = given.conversation.command
+    can_correct = (
+        command is not None
+        and SCRIPTS[command].correct is not None
+        and given.command in _CORRECTING_COMMANDS
+        and given.step is not None
+        and not given.conversation.uncertain
+    )
+    return Correct(given.text, otherwise) if can_correct else otherwise
 
 
 def _read_tap_link(given: _Input) -> Move:
@@ -192,7 +233,7 @@ def _read_at_pin_step(given: _Input, step: PinStep) -> Move:
     text, is_late, mode = given.text, given.is_late, given.context.pin_entry_mode
     command = given.command or _infer_command_at_pin_step(given.intent, text)
     if command is not None:
-        return _read_command(given, command, is_late=is_late)
+        return _read_correction(given, otherwise=_read_command(given, command, is_late=is_late))
     pins = _parse_pins(text, step)
     if pins is not None and mode == "text" and not is_late:
         return SubmitPin(pins)
@@ -203,7 +244,8 @@ def _read_at_pin_step(given: _Input, step: PinStep) -> Move:
     if step.form == "reset_pin" and mode == "form" and may_contain_code(text):
         return Repeat("reset_pin.use_form")
     needs_both = step.form == "change_pin" and PIN_PATTERN.fullmatch(text)
-    return Repeat("not_understood.both_pins" if needs_both else step.not_understood_key)
+    move = Repeat("not_understood.both_pins" if needs_both else step.not_understood_key)
+    return move if may_contain_pin(text) else _read_correction(given, otherwise=move)
 
 
 def _infer_command_at_pin_step(intent: Intent, text: str) -> Command | None:

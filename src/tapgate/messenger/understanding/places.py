@@ -15,6 +15,7 @@ _PREPOSITION_PATTERN: Final = re.compile(
 _ARTICLE_PATTERN: Final = re.compile(
     r"^(?:(?:the|my|mi|le|la|les|l'|de|du|quartier|ville|town|city|district|area)\s+)+", re.I
 )
+_KIND_PATTERN: Final = re.compile(r"\s+(?:town|city|district|area|ville|tɔn)$", re.I)
 _PLACE_PATTERN: Final = re.compile(r"[^\W_](?:[^\W_]|[ .,'/-])*")
 #: Words for the person's own position, and words that do not name a place.
 _GENERIC_WORDS: Final = frozenset(
@@ -31,6 +32,7 @@ _GENERIC_WORDS: Final = frozenset(
 def parse_place(text: str) -> str | None:
     """Return the place if the text is only a place, such as `"Bo, Kissy Road"`, or None."""
     place = _ARTICLE_PATTERN.sub("", normalize_digits(text).strip(" .!?"))
+    place = _KIND_PATTERN.sub("", place)
     if len(place) > _MAX_LENGTH or not _PLACE_PATTERN.fullmatch(place):
         return None
     words = normalize_text(place).split()

@@ -18,8 +18,10 @@ from tapgate.messenger.understanding.similarity import SimilarityIndex
 from tapgate.messenger.understanding.word_patterns import classify_small_talk
 
 #: Minimum score, and minimum lead over the next candidate, to act on a command.
-ACT_THRESHOLD: Final = 0.32
-MIN_MARGIN: Final = 0.1
+ACT_THRESHOLD: Final = 0.3
+MIN_MARGIN: Final = 0.08
+#: Minimum lead of a transfer over the next command.
+MIN_TRANSFER_MARGIN: Final = 0.1
 #: Minimum score to start a transfer when the text does not mention money. If it does,
 #: `SUGGEST_THRESHOLD` is enough.
 TRANSFER_THRESHOLD: Final = 0.5
@@ -159,7 +161,7 @@ def _is_confident(ranked: list[_Candidate], normalized: str, *, is_question: boo
         threshold = (
             SUGGEST_THRESHOLD if safeguards.mentions_money(normalized) else TRANSFER_THRESHOLD
         )
-        return best.score >= threshold and _get_lead(commands) >= MIN_MARGIN
+        return best.score >= threshold and _get_lead(commands) >= MIN_TRANSFER_MARGIN
     return best.score >= ACT_THRESHOLD and _get_lead(ranked) >= MIN_MARGIN
 
 

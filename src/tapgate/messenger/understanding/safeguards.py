@@ -33,8 +33,9 @@ _NOT_TO_OTHERS_PATTERN = re.compile(
     r"|\b(can|could|kin|may) (i|we|a|wi)\b|\b(puis je|peut on|on peut|est ce qu)"
 )
 _PROHIBITION_PATTERN = re.compile(
-    r"^(\w+ )?((i |please |pls |abeg |a )*(dont|do not|nor|never|no wan|no need)\b(?! (have|know|re"
-    r"member|find|understand|se))|(je |j |il |elle |on |merci de )*(ne|n)\b.* (pas|plus|jamais)\b"
+    r"^(\w+ )?((i |please |pls |abeg |a )*(dont|do not|nor|never|no wan|no need|no sen|no pe)\b"
+    r"(?! (have|know|remember|find|understand|se))"
+    r"|(je |j |il |elle |on |merci de )*(ne|n)\b.* (pas|plus|jamais)\b"
     r"|je \w+ (pas|plus)\b)"
 )
 _PROHIBITION_EXEMPT_COMMANDS = frozenset(

@@ -24,7 +24,9 @@ _PHONE_PATTERN = re.compile(r"\+?[0-9][0-9 ().-]{4,24}[0-9]")
 _SERIAL_PATTERN = re.compile(r"[A-Za-z0-9-]{1,32}", re.ASCII)
 _MAX_PHONE_DIGITS = 15
 _TO_PATTERN = re.compile(
-    r"(?<=\s)(?:to|for|fɔ|fo|gi|au|à|a(?!\s+(?:wan|want|nid|ned|lek|go|de)\b)|vers|sur|pour|na)\s+",
+    r"(?<=\s)(?:to|for|fɔ|fo|gi|au|à|vers|sur|pour|na"
+    # French "à" without its accent, but not the English article or the Krio pronoun.
+    r"|(?<!mek )(?<!make )a(?!\s+(?:wan|want|nid|ned|lek|go|de|hundred)\b))\s+",
     re.IGNORECASE,
 )
 _ARTICLE_PATTERN = re.compile(

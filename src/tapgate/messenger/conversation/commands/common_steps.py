@@ -111,6 +111,7 @@ PHONE_STEPS: Final = (
 def _handle_subscriber(turn: Turn, found: Subscriber | None) -> Next:
     turn.update(subscriber=found)
     if found is None:
+        turn.update(later=None)  # the reply would be the same
         return turn.finish("not_registered", "register", "help", yes="register")
     if found.status.upper() != SubscriberStatus.ACTIVE:
         return turn.finish("not_active", "person", "menu")

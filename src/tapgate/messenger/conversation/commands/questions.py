@@ -179,7 +179,25 @@ def _reply_with_contact(turn: Turn, contact: str | None) -> Next:
     return turn.suggest_commands("\n".join(lines), "person", "nearest_agent", "menu")
 
 
+#: Services that customers ask for although they are not offered. The turn reports count them.
+UNAVAILABLE_SERVICES: Final[tuple[Command, ...]] = ("airtime", "bills", "loans")
+
+
+def _build_unavailable_script(service: Command) -> Script:
+    return Script(
+        command=service,
+        steps=(),
+        on_begin=lambda turn, text: turn.finish(f"unavailable.{service}", "menu", "person"),
+    )
+
+
 SCRIPTS: Final = (
+    *map(_build_unavailable_script, UNAVAILABLE_SERVICES),
+    Script(
+        command="pin_safety",
+        steps=(),
+        on_begin=lambda turn, text: turn.finish("pin_safety", "change_pin", "person", "menu"),
+    ),
     Script(
         command="add_money",
         steps=(),

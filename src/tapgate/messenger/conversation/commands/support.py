@@ -8,7 +8,7 @@ from typing import Final
 
 from tapgate.messenger.conversation.commands.common_steps import PHONE_STEPS
 from tapgate.messenger.conversation.steps import AskStep, ConfirmStep, Next, ParsedAnswer, Script
-from tapgate.messenger.conversation.turn import Turn
+from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import ContactSupport
 from tapgate.messenger.model import RequestRejected
 from tapgate.messenger.understanding import resolver
@@ -16,6 +16,8 @@ from tapgate_client.errors import Code
 
 #: Step for a text that continues a support request. It never runs as part of the script.
 FOLLOW_UP: Final = "follow_up"
+#: Usual reasons for a change of the phone number; others are given in words.
+_NUMBER_CHANGE_REASONS: Final = ("sim_lost", "phone_stolen", "new_number")
 
 
 def can_pass_on(text: str) -> bool:
@@ -68,7 +70,37 @@ def _handle_rejected(turn: Turn, error: RequestRejected) -> Next | None:
             return None
 
 
+def _parse_number_change(turn: Turn, text: str) -> ParsedAnswer:
+    if not can_pass_on(text):
+        return None
+    # Support staff read this text, in the language of the console's codes.
+    return ContactSupport(phone=turn.phone, text=f"Change of phone number. Reason: {text}")
+
+
+def _parse_number_change_option(turn: Turn, value: str) -> ParsedAnswer:
+    return _parse_number_change(turn, turn.translate(f"change_number.{value}"))
+
+
 SCRIPTS: Final = (
+    Script(
+        command="change_number",
+        steps=(
+            *PHONE_STEPS,
+            AskStep(
+                name="reason",
+                prompt=lambda turn: turn.translate("change_number.ask"),
+                choices=lambda turn: [
+                    Choice(reason, turn.translate(f"change_number.{reason}"))
+                    for reason in _NUMBER_CHANGE_REASONS
+                ],
+                parse_text=_parse_number_change,
+                parse_option=_parse_number_change_option,
+                not_understood_key="not_understood.support",
+                on_success=_handle_requested,
+                on_rejection=_handle_rejected,
+            ),
+        ),
+    ),
     Script(
         command="person",
         on_begin=_begin,

@@ -31,6 +31,7 @@ from tapgate.messenger.gateway_requests import (
 )
 from tapgate.messenger.model import Command, Recipient, RequestRejected
 from tapgate.messenger.understanding.amounts import parse_amount
+from tapgate.messenger.understanding.corrections import parse_correction
 from tapgate.messenger.understanding.secret_detection import has_pin_after_transfer
 from tapgate.messenger.understanding.transfers import (
     ParsedTransfer,
@@ -179,6 +180,37 @@ def _parse_amount(turn: Turn, text: str) -> ParsedAnswer:
     return facts
 
 
+# Corrections
+
+
+#: Facts about the recipient, and facts that follow from recipient and amount.
+_RECIPIENT_FACTS: Final = ("to", "unknown", "payee", "payee_name", "payee_card")
+_QUOTE_FACTS: Final = ("quote", "fee", "total", "currency", "confirmed")
+
+
+def _correct_transfer(turn: Turn, text: str) -> bool:
+    """Change the amount or the recipient, or answer a question about the recipient."""
+    correction = parse_correction(text, turn.context.currency)
+    if correction is None or "payee_name" not in turn.facts:
+        return False
+    facts = _parse_transfer_facts(turn, text)
+    match correction.kind:
+        case "recipient":
+            turn.clear_facts(*_RECIPIENT_FACTS, *_QUOTE_FACTS)
+            turn.set_facts(**{name: fact for name, fact in facts.items() if name == "to"})
+        case "amount" | "new_amount":
+            turn.clear_facts("amount", "no", *_QUOTE_FACTS)
+            if correction.amount is not None:
+                turn.set_facts(amount=correction.amount)
+        case "who":
+            turn.add_reply(
+                "send.who", name=turn.facts["payee_name"], payee=turn.facts["payee_card"]
+            )
+        case "wait":
+            turn.add_reply("send.wait")
+    return True
+
+
 def _build_quote_request(turn: Turn) -> ClientRequest:
     payee = turn.facts["payee_card"]
     return client_request(
@@ -307,6 +339,7 @@ SCRIPTS: Final = (
     Script(
         command="send",
         on_begin=_begin_transfer,
+        correct=_correct_transfer,
         get_cancel_key=lambda turn: (
             "send.outcome_unknown" if turn.conversation.uncertain else "canceled"
         ),

@@ -12,6 +12,8 @@ from tapgate.messenger.conversation.commands.undo import DISPUTABLE_TYPES
 from tapgate.messenger.conversation.steps import AskStep, Next, RequestStep, Script
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import (
+    GetLastTransfers,
+    LastTransfers,
     ListTransactions,
     TransactionSummary,
     client_request,
@@ -82,6 +84,28 @@ def _format_transaction(turn: Turn, transaction: TransactionSummary) -> str:
     return " · ".join(parts)
 
 
+def _reply_with_last_transfers(turn: Turn, last: LastTransfers) -> Next:
+    """Show what is known about money that has not arrived, with its state."""
+    if last.incoming is None and last.outgoing is None:
+        return turn.finish("not_arrived.none", "history", "person", "menu", yes="person")
+    lines = [
+        turn.translate(f"not_arrived.{direction}", transfer=_format_transfer_state(turn, transfer))
+        if transfer is not None
+        else turn.translate(f"not_arrived.no_{direction}")
+        for direction, transfer in (("incoming", last.incoming), ("outgoing", last.outgoing))
+    ]
+    text = "\n".join(
+        [turn.translate("not_arrived"), *lines, "", turn.translate("not_arrived.next")]
+    )
+    return turn.suggest_commands(text, "history", "wrong_recipient", "person", yes="person")
+
+
+def _format_transfer_state(turn: Turn, transfer: TransactionSummary) -> str:
+    line = _format_transaction(turn, transfer)
+    has_state = texts.has_text(f"status.{transfer.status}")
+    return line if has_state else f"{line} · {turn.translate('not_arrived.completed')}"
+
+
 def _reply_with_limits(turn: Turn, limits: Limits) -> Next:
     amounts = {
         "per_transaction": limits.per_transaction,
@@ -141,6 +165,11 @@ SCRIPTS: Final = (
             subscriber_id=turn.subscriber.id, limit=_MAX_LISTED_TRANSACTIONS
         ),
         _reply_with_history,
+    ),
+    build_lookup_script(
+        "not_arrived",
+        lambda turn: GetLastTransfers(subscriber_id=turn.subscriber.id),
+        _reply_with_last_transfers,
     ),
     build_lookup_script(
         "limits",
