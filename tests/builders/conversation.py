@@ -1,5 +1,6 @@
 """Conversation driver and in-memory gateway for conversation tests."""
 
+import hashlib
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from operator import attrgetter
@@ -458,6 +459,7 @@ class ConversationDriver:
             "now": NOW,
             "new_operation_id": f"op-{self.turn_count}",
             "currency": "SLE",
+            "digest": build_digest,
             **self.settings,
         }
         return TurnContext(**fields)
@@ -490,6 +492,10 @@ class ConversationDriver:
 
     def list_requests(self, kind: RequestKind) -> list[Any]:
         return [item for item in self.gateway.requests if get_request_kind(item) == kind]
+
+
+def build_digest(text: str) -> str:
+    return "".join(chr(ord("a") + byte % 26) for byte in hashlib.sha256(text.encode()).digest())
 
 
 def build_text_message(

@@ -18,6 +18,7 @@ from tapgate.messenger.channel.graph import MediaError
 from tapgate.messenger.conversation_store import LeasedConversation
 from tapgate.messenger.inbox import InboxMessage
 from tapgate.messenger.model import (
+    ContactsShared,
     Event,
     FormClosed,
     ImageFile,
@@ -26,6 +27,7 @@ from tapgate.messenger.model import (
     InlineImage,
     NumberChanged,
     OptionChosen,
+    PlaceShared,
     TextContent,
     TextMessage,
     UnsupportedMessage,
@@ -161,7 +163,13 @@ class InboxWorker:
                 return msgspec.structs.replace(content, is_late=is_late)
             case ImageFile() | InlineImage():
                 return await self._load_image(content)
-            case FormClosed() | NumberChanged() | UnsupportedMessage():
+            case (
+                FormClosed()
+                | ContactsShared()
+                | PlaceShared()
+                | NumberChanged()
+                | UnsupportedMessage()
+            ):
                 return content
 
     async def _load_image(self, image: ImageFile | InlineImage) -> Event:

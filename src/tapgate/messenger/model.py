@@ -5,7 +5,7 @@ takes an `Event` and returns the updated person and conversation, replies and at
 `GatewayRequest`, whose outcome is the next event.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -136,6 +136,8 @@ class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     currency: str
     #: How the user may enter a PIN: in the channel's form, as text, or not at all.
     pin_entry_mode: Literal["form", "text", "none"]
+    #: Returns a keyed digest in letters, by which two entries of a new PIN are compared.
+    digest: Callable[[str], str]
     #: Whether the channel can send documents. If False, the reply contains a link.
     can_send_documents: bool
     #: Support hours and contact. The branding's contact has precedence.
@@ -183,6 +185,27 @@ class FormSubmitted(SecretStruct, frozen=True, kw_only=True):
     pin: str | None = None
     new_pin: str | None = None
     code: str | None = None
+
+
+class SharedContact(msgspec.Struct, frozen=True, kw_only=True):
+    """Contact with its phone numbers as the channel reports them."""
+
+    name: str
+    phones: tuple[str, ...]
+
+
+class ContactsShared(TaggedStruct, frozen=True, kw_only=True):
+    """Contacts from the person's address book."""
+
+    contacts: tuple[SharedContact, ...]
+
+
+class PlaceShared(TaggedStruct, frozen=True, kw_only=True):
+    """Position on the map. A named place may have an address."""
+
+    latitude: float
+    longitude: float
+    address: str | None = None
 
 
 class FormClosed(TaggedStruct, frozen=True, kw_only=True, tag="FlowReply"):
@@ -245,6 +268,8 @@ Event = (
     | FormClosed
     | ImageReceived
     | ImageRejected
+    | ContactsShared
+    | PlaceShared
     | NumberChanged
     | UnsupportedMessage
     | RequestOutcome
@@ -285,6 +310,8 @@ Content = (
     | FormClosed
     | ImageFile
     | InlineImage
+    | ContactsShared
+    | PlaceShared
     | NumberChanged
     | UnsupportedMessage
 )

@@ -6,6 +6,7 @@ transfer's idempotency key is the operation ID, which was stored before the PIN 
 a text to support staff has its message's ID.
 """
 
+import functools
 import uuid
 from typing import Final, Literal, NamedTuple
 
@@ -66,6 +67,7 @@ _CHANNELS: Final[dict[Channel, ChatChannel]] = {
     "bridge": ChatChannel.BRIDGE,
 }
 
+_LETTERS: Final = str.maketrans("0123456789", "ghijklmnop")
 #: A turn needs only a few gateway requests; more indicate a loop.
 _MAX_REQUESTS_PER_TURN = 12
 #: Short, because the provider's form client shows its own error after 10 seconds.
@@ -298,6 +300,13 @@ async def _add_intent(
     return msgspec.structs.replace(event, intent=intent)
 
 
+def _digest(services: Services, text: str) -> str:
+    """Return a keyed digest without digits, so that it cannot be mistaken for a PIN."""
+    return (
+        services.vault.keyed_hash("messenger.repeated_pin", text.encode()).hex().translate(_LETTERS)
+    )
+
+
 def _build_context(services: Services, channel: Channel) -> TurnContext:
     settings = services.settings
     if channel == "bridge":
@@ -311,6 +320,7 @@ def _build_context(services: Services, channel: Channel) -> TurnContext:
         new_operation_id=str(uuid.uuid4()),
         currency=settings.currency,
         pin_entry_mode=pin_entry_mode,
+        digest=functools.partial(_digest, services),
         can_send_documents=channel == "webhook",
         support_hours=settings.support_hours,
         support_contact=settings.support_contact,

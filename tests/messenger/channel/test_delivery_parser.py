@@ -13,13 +13,16 @@ from builders.messenger import DOCUMENTED_DELIVERY, build_message, encode_delive
 from cases import each
 from tapgate.messenger.channel.delivery_parser import MalformedDeliveryError, parse_delivery
 from tapgate.messenger.model import (
+    ContactsShared,
     Content,
     DeliveryStatus,
     FormClosed,
     ImageFile,
     NumberChanged,
     OptionChosen,
+    PlaceShared,
     ReceivedMessage,
+    SharedContact,
     TextContent,
     UnsupportedMessage,
 )
@@ -53,6 +56,25 @@ def test_documented_delivery_is_parsed() -> None:
     "kind, part, content",
     [
         ("text", {"body": "hello"}, TextContent(body="hello")),
+        (
+            "location",
+            {"latitude": 7.9, "longitude": -11.7, "name": "Market", "address": "Bo, Sierra Leone"},
+            PlaceShared(latitude=7.9, longitude=-11.7, address="Bo, Sierra Leone"),
+        ),
+        ("location", {"latitude": 91, "longitude": 0}, UnsupportedMessage(kind="location")),
+        ("location", {"latitude": True, "longitude": 0}, UnsupportedMessage(kind="location")),
+        (
+            "contacts",
+            [
+                {
+                    "name": {"formatted_name": "Fatu"},
+                    "phones": [{"phone": "076 222 222", "wa_id": "23276222222"}, {"phone": "x"}],
+                }
+            ],
+            ContactsShared(contacts=(SharedContact(name="Fatu", phones=("+23276222222", "x")),)),
+        ),
+        ("contacts", [], UnsupportedMessage(kind="contacts")),
+        ("contacts", [{}] * 99, ContactsShared(contacts=(SharedContact(name="", phones=()),) * 10)),
         ("text", {"body": "x" * 5000}, TextContent(body="x" * 4096)),
         ("text", {"body": "a\x00b\ud83dc"}, TextContent(body="abc")),
         ("text", {}, UnsupportedMessage(kind="text")),

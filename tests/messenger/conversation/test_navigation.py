@@ -46,7 +46,19 @@ def test_menu_greets_by_name_and_offers_registration_only_to_new_customers():
     chat = ConversationDriver()
     chat.gateway.subscriber = None
     assert "Mariama" not in chat("menu")
-    assert "cmd:register" in {option.id for option in chat.last_offer.options}
+    offered = [option.id for option in chat.last_offer.options]
+    assert offered[0] == "cmd:register"
+    assert len(offered) <= 5
+
+
+def test_person_with_a_hidden_number_gets_a_short_menu():
+    chat = ConversationDriver()
+    chat.person = msgspec.structs.replace(chat.person, phone=None)
+    chat.gateway.subscriber = None
+    chat("menu")
+    offered = [option.id for option in chat.last_offer.options]
+    assert offered[0] == "cmd:register"
+    assert len(offered) <= 5
 
 
 def test_menu_is_shown_while_the_gateway_is_unreachable():

@@ -261,6 +261,9 @@ def test_registration_step_by_step_creates_the_subscriber(language, yes, welcome
     assert PHONE in text
     chat(yes)
     assert chat.conversation.is_awaiting_pin
+    chat(PIN)
+    assert not chat.list_requests("subscribers.register")
+    assert PIN not in str(chat.conversation.facts)
     assert welcome in chat(PIN)
     (registered,) = chat.list_requests("subscribers.register")
     assert registered.fields == {
@@ -289,7 +292,22 @@ def test_existing_subscriber_cannot_register_again():
     chat.gateway.overrides = {"subscribers.register": [RequestRejected(code="DUPLICATE_PHONE")]}
     for word in ("register", "Aminata Kamara", "yes"):
         chat(word)
+    chat(PIN)
     assert "already has a wallet" in chat(PIN)
+
+
+@each("pin_again", ["4908", WRONG_PIN])
+def test_registration_starts_the_pin_again_if_the_entries_differ(pin_again):
+    chat = ConversationDriver()
+    chat.gateway.subscriber = None
+    for word in ("register", "Aminata Kamara", "yes"):
+        chat(word)
+    assert "again to confirm" in chat(PIN)
+    assert "don't match" in chat(pin_again)
+    assert "again to confirm" in chat(PIN)
+    assert "Welcome" in chat(PIN)
+    (registered,) = chat.list_requests("subscribers.register")
+    assert registered.fields["pin"] == PIN
 
 
 def test_rejected_registration_field_can_be_entered_again():
@@ -303,9 +321,11 @@ def test_rejected_registration_field_can_be_entered_again():
     }
     for word in ("register", "Aminata Kamara", "yes"):
         chat(word)
+    chat("1234")
     assert "too easy" in chat("1234")
+    chat(PIN)
     assert "first and last name" in chat(PIN)
-    for word in ("Mary Kamara", "yes", PIN):
+    for word in ("Mary Kamara", "yes", PIN, PIN):
         chat(word)
     assert chat.gateway.subscriber.first_name == "Mary"
 

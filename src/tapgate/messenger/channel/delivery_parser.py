@@ -8,11 +8,12 @@ is not a JSON object is rejected.
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeGuard
 
 from tapgate.messenger.channel import provider_reports
 from tapgate.messenger.model import (
     MAX_TEXT_LENGTH,
+    ContactsShared,
     Content,
     Delivery,
     DeliveryStatus,
@@ -21,7 +22,9 @@ from tapgate.messenger.model import (
     InlineImage,
     NumberChanged,
     OptionChosen,
+    PlaceShared,
     ReceivedMessage,
+    SharedContact,
     TextContent,
     UnsupportedMessage,
     build_address,
@@ -36,6 +39,9 @@ _MAX_MEDIA_ID_LENGTH = 200
 _MAX_TYPE_LENGTH = 40
 _MAX_HEADER_LENGTH = 100
 _MAX_ERROR_CODE_LENGTH = 40
+#: Names, addresses and typed numbers are truncated, and further contacts ignored.
+_MAX_LABEL_LENGTH = 200
+_MAX_SHARED_CONTACTS = 10
 
 #: Reactions to an earlier message, edits and deletions, which need no reply.
 IGNORED_TYPES: Final = frozenset({"reaction", "edit", "revoke", "deleted"})
@@ -195,6 +201,10 @@ def _parse_content(message: dict[str, Any], *, has_inline_images: bool) -> Conte
             content = _parse_image(part, has_inline_images=has_inline_images)
         case "document" if _is_image(part):
             content = _parse_image(part, has_inline_images=has_inline_images)
+        case "contacts":
+            content = _parse_contacts(message.get("contacts"))
+        case "location":
+            content = _parse_location(part)
         case "system":
             # Possibly not a number change, but revoking trust without need is harmless.
             content = NumberChanged()
@@ -224,6 +234,40 @@ def _parse_image(part: dict[str, Any], *, has_inline_images: bool) -> Content | 
         return None
     sha256 = _parse_identifier(part.get("sha256"), _MAX_HEADER_LENGTH)
     return ImageFile(media_id=media_id, mime_type=mime_type, sha256=sha256)
+
+
+def _parse_contacts(value: object) -> Content | None:
+    contacts = [
+        SharedContact(
+            name=_parse_label(_as_object(item.get("name")).get("formatted_name")) or "",
+            phones=_parse_contact_phones(item),
+        )
+        for item in _as_objects(value)[:_MAX_SHARED_CONTACTS]
+    ]
+    return ContactsShared(contacts=tuple(contacts)) if contacts else None
+
+
+def _parse_contact_phones(contact: dict[str, Any]) -> tuple[str, ...]:
+    """Return a contact's numbers, with the provider's own form of a number before the typed one."""
+    phones = _as_objects(contact.get("phones"))[:_MAX_SHARED_CONTACTS]
+    found = [_parse_phone(p.get("wa_id")) or _parse_label(p.get("phone")) for p in phones]
+    return tuple(filter(None, found))
+
+
+def _parse_location(part: dict[str, Any]) -> Content | None:
+    latitude, longitude = part.get("latitude"), part.get("longitude")
+    if not (_is_degree(latitude, 90) and _is_degree(longitude, 180)):
+        return None
+    address = _parse_label(part.get("address")) or _parse_label(part.get("name"))
+    return PlaceShared(latitude=latitude, longitude=longitude, address=address)
+
+
+def _is_degree(value: object, limit: int) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= limit
+
+
+def _parse_label(value: object) -> str | None:
+    return _strip_unstorable(value)[:_MAX_LABEL_LENGTH] if isinstance(value, str) else None
 
 
 def _is_image(part: dict[str, Any]) -> bool:

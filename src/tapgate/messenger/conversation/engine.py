@@ -8,7 +8,14 @@ from typing import assert_never
 from tapgate.messenger import texts
 from tapgate.messenger.conversation import interpreter, text_reader
 from tapgate.messenger.conversation.commands import kyc
-from tapgate.messenger.conversation.moves import AnswerImage, Begin, Move, Repeat, SubmitPin
+from tapgate.messenger.conversation.moves import (
+    AnswerImage,
+    AnswerText,
+    Begin,
+    Move,
+    Repeat,
+    SubmitPin,
+)
 from tapgate.messenger.conversation.state import MAX_KEPT_IMAGES, Conversation, EngineOutput
 from tapgate.messenger.conversation.steps import (
     CODE_PATTERN,
@@ -20,6 +27,7 @@ from tapgate.messenger.conversation.steps import (
 )
 from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.model import (
+    ContactsShared,
     Event,
     FormClosed,
     FormSubmitted,
@@ -29,6 +37,7 @@ from tapgate.messenger.model import (
     NumberChanged,
     OptionChosen,
     Person,
+    PlaceShared,
     RequestOutcome,
     RequestRejected,
     RequestSucceeded,
@@ -37,7 +46,9 @@ from tapgate.messenger.model import (
     TurnContext,
     UnsupportedMessage,
 )
+from tapgate.messenger.understanding.places import find_town, parse_address
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
+from tapgate.messenger.understanding.transfers import parse_phone
 
 
 def process_event(
@@ -95,6 +106,10 @@ def _read_event(turn: Turn, step: Step | None, event: Event) -> Move | None:  # 
             return _read_image(turn, step, event)
         case ImageRejected():
             return Repeat("picture.rejected")
+        case ContactsShared():
+            return _read_contacts(turn, step, event)
+        case PlaceShared():
+            return _read_place(turn, step, event)
         case NumberChanged():
             _forget_owner(turn)
             return None
@@ -149,6 +164,35 @@ def _read_image(turn: Turn, step: Step | None, event: ImageReceived) -> Move:
         return Repeat()
     turn.update(has_kept_images=True)
     return Repeat(None if is_full else "picture.kept")
+
+
+def _read_contacts(turn: Turn, step: Step | None, event: ContactsShared) -> Move:
+    """Take a contact as the person to send money to, if it has one phone number."""
+    phones = {
+        number
+        for contact in event.contacts
+        for phone in contact.phones
+        if (number := parse_phone(phone, turn.person.phone)) is not None
+    }
+    asks = isinstance(step, AskStep) and step.asks_for == "person"
+    if not phones or not (asks or step is None):
+        return Repeat("unsupported_message", joined=True)
+    if len(phones) > 1:
+        turn.add_reply("shared.several_phones", phones=", ".join(sorted(phones)))
+        return Repeat() if asks else Begin("send")
+    (phone,) = phones
+    return AnswerText(phone, otherwise=Repeat()) if asks else Begin("send", phone)
+
+
+def _read_place(turn: Turn, step: Step | None, event: PlaceShared) -> Move:
+    """Take a shared place as the town to look for agents in."""
+    town = find_town(event.latitude, event.longitude) or parse_address(event.address or "")
+    asks = isinstance(step, AskStep) and step.asks_for == "place"
+    if not (asks or step is None):
+        return Repeat("unsupported_message", joined=True)
+    if town is None:
+        return Repeat("not_understood.place") if asks else Begin("nearest_agent")
+    return AnswerText(town, otherwise=Repeat()) if asks else Begin("nearest_agent", f"in {town}")
 
 
 def _forget_owner(turn: Turn) -> None:

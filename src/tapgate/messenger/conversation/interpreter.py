@@ -31,6 +31,7 @@ from tapgate.messenger.conversation.steps import (
     ConfirmStep,
     Next,
     ParsedAnswer,
+    PinInput,
     PinStep,
     RequestStep,
     Step,
@@ -55,6 +56,8 @@ _UNREACHABLE_BY_CODE: Final[Mapping[str, GatewayUnreachable]] = {
     Code.RATE_LIMITED: GatewayUnreachable(uncertain=False),
     Code.INTERNAL_ERROR: GatewayUnreachable(uncertain=True),
 }
+#: Fact with the digest of a new PIN that was entered once.
+_FIRST_PIN: Final = "first_pin"
 
 
 def get_current_step(command: Command | None, name: str | None) -> Step | None:
@@ -99,7 +102,8 @@ def _perform(turn: Turn, step: Step | None, move: Move) -> Move | None:  # noqa:
             _send_request(turn, step, step.parse_image(turn, image))
         case SubmitPin(pins):
             assert isinstance(step, PinStep)
-            _send_request(turn, step, step.build_request(turn, pins))
+            if not _must_repeat_pin(turn, step, pins):
+                _send_request(turn, step, step.build_request(turn, pins))
         case PassOn(text):
             _pass_on(turn, text)
         case Say(key, declines_suggestion):
@@ -254,11 +258,31 @@ def _ask_pin(turn: Turn, step: PinStep) -> None:
     turn.update(step=step.name, stage="await_pin")
     text = step.prompt(turn)
     if turn.context.pin_entry_mode == "text":
+        if _FIRST_PIN in turn.facts:
+            turn.ask(turn.translate("pin.repeat"))
+            return
         turn.ask(f"{text}\n\n{turn.translate(f'pin.text.{step.form}')}")
         return
     turn.update(offer=None)
     button = turn.translate(f"pin.button.{step.form}")
     turn.replies.append(PinRequest(text=text, button=button, form=step.form, operation=operation))
+
+
+def _must_repeat_pin(turn: Turn, step: PinStep, pins: PinInput) -> bool:
+    """Ask for a new PIN a second time, and compare. Only a keyed digest is kept in between."""
+    if not step.asks_twice or turn.context.pin_entry_mode != "text":
+        return False
+    digest = turn.context.digest(f"{turn.conversation.operation}:{pins.pin}")
+    first = turn.facts.get(_FIRST_PIN)
+    turn.clear_facts(_FIRST_PIN)
+    if first is None:
+        turn.set_facts(**{_FIRST_PIN: digest})
+    elif first != digest:
+        turn.add_reply("pin.mismatch")
+    else:
+        return False
+    _start_step(turn, step)
+    return True
 
 
 def _repeat_question(turn: Turn, step: Step | None, move: Repeat) -> Move | None:

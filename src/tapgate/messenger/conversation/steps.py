@@ -98,6 +98,8 @@ class AskStep(Step):
     parse_text: Callable[[Turn, str], ParsedAnswer] | None = None
     parse_option: Callable[[Turn, str], ParsedAnswer] | None = None
     parse_image: Callable[[Turn, EncodedImage], GatewayRequest] | None = None
+    #: What the question asks for: a shared contact or place can answer it.
+    asks_for: Literal["person", "place"] | None = None
     #: Whether `parse_text` also gets small talk. Command keywords still start the command.
     takes_any_text: bool = False
     #: Returns whether a text looks like an unrequested PIN rather than an answer.
@@ -120,6 +122,8 @@ class PinStep(Step):
     build_request: Callable[[Turn, PinInput], GatewayRequest]
     form: FormKind = "pin"
     not_understood_key: str = "not_understood.pin"
+    #: Whether a PIN as text is entered twice. A form has a field for the repetition.
+    asks_twice: bool = False
     #: Whether money may have moved when the outcome is unknown.
     moves_money: bool = False
 

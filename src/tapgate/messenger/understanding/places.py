@@ -1,11 +1,21 @@
-"""Parser for the district, town or street that a person names."""
+"""Parser for the district, town or street that a person names or shares."""
 
+import math
 import re
+from pathlib import Path
 from typing import Final
 
 from tapgate.messenger.understanding.normalization import normalize_digits, normalize_text
+from tapgate.messenger.understanding.word_lists import read_entries
 
 _MAX_LENGTH: Final = 60
+#: A shared position farther from every known town is located by its address.
+_MAX_TOWN_DISTANCE_KM: Final = 40
+_KM_PER_DEGREE: Final = 111.2
+_TOWNS: Final = {
+    name: (float(latitude), float(longitude))
+    for name, (latitude, longitude) in read_entries(Path(__file__).with_name("towns.txt"))
+}
 _PREPOSITION_PATTERN: Final = re.compile(
     r"(?<!\w)(?:in|at|around|near to|near|close to|closest to|nearest to|nearby|inside|for|na|"
     r"insay|insai|klos to|klos|nia|fɔ|à|a|au|en|dans|vers|près de|pres de|près d'|proche de|"
@@ -50,3 +60,23 @@ def parse_place_in_question(text: str) -> str | None:
         and not set(normalize_text(place).split()) & _GENERIC_WORDS
     ]
     return places[-1] if places else None
+
+
+def find_town(latitude: float, longitude: float) -> str | None:
+    """Return the known town that is closest to a position, or None if all are far away."""
+    distance, town = min(
+        (_measure_km(latitude, longitude, position), name) for name, position in _TOWNS.items()
+    )
+    return town if distance <= _MAX_TOWN_DISTANCE_KM else None
+
+
+def _measure_km(latitude: float, longitude: float, town: tuple[float, float]) -> float:
+    """Return the distance on a plane, which is exact enough for the closest town."""
+    width = math.cos(math.radians(latitude))
+    return _KM_PER_DEGREE * math.hypot(latitude - town[0], (longitude - town[1]) * width)
+
+
+def parse_address(address: str) -> str | None:
+    """Return the town in an address such as `"12 Main Street, Kumasi, Ghana"`, or None."""
+    parts = [part for part in normalize_digits(address).split(",") if part.strip()]
+    return parse_place(parts[-2] if len(parts) > 1 else "".join(parts))

@@ -99,6 +99,7 @@ SCRIPTS: Final = (
             PinStep(
                 name="registered",
                 form="new_pin",
+                asks_twice=True,
                 prompt=lambda turn: turn.translate("register.pin"),
                 build_request=lambda turn, pins: client_request(
                     "subscribers.register",

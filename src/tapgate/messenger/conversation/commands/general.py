@@ -1,6 +1,5 @@
 """General commands: menu, help and language."""
 
-from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -39,6 +38,22 @@ _MENU_COMMANDS: Final[tuple[Command, ...]] = (
     "contact",
     "person",
 )
+#: Menu of a number without a wallet.
+_STRANGER_COMMANDS: Final[tuple[Command, ...]] = (
+    "register",
+    "fees",
+    "nearest_agent",
+    "language",
+    "person",
+)
+#: Menu of a person who hides the number, and may or may not have a wallet.
+_HIDDEN_NUMBER_COMMANDS: Final[tuple[Command, ...]] = (
+    "register",
+    "balance",
+    "send",
+    "nearest_agent",
+    "person",
+)
 _LANGUAGE_NAMES: Final = {
     "en": {"en", "english", "anglais"},
     "fr": {"fr", "french", "français", "francais"},
@@ -47,7 +62,10 @@ _LANGUAGE_NAMES: Final = {
 
 def _reply_with_menu(turn: Turn, found: Subscriber | None) -> Next:
     turn.update(subscriber=found)
-    commands: Iterable[Command] = _MENU_COMMANDS if found else (*_MENU_COMMANDS, "register")
+    commands = _MENU_COMMANDS
+    if found is None:
+        has_number = turn.person.phone is not None
+        commands = _STRANGER_COMMANDS if has_number else _HIDDEN_NUMBER_COMMANDS
     if found is not None and turn.person.trusted:
         text = turn.translate("menu.named", name=found.first_name)
     else:

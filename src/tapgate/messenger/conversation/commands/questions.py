@@ -226,6 +226,7 @@ SCRIPTS: Final = (
                 name="place",
                 prompt=lambda turn: turn.translate("agents.place"),
                 parse_text=_parse_place,
+                asks_for="place",
                 not_understood_key="not_understood.place",
             ),
             RequestStep(

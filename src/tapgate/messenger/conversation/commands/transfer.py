@@ -350,6 +350,7 @@ SCRIPTS: Final = (
                 prompt=_render_recipient_question,
                 choices=_list_recipient_choices,
                 parse_text=_parse_recipient,
+                asks_for="person",
                 looks_like_pin=looks_like_pin_not_serial,
                 not_understood_key="not_understood.recipient",
             ),
