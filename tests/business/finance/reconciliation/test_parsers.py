@@ -72,9 +72,8 @@ def test_british_camt_has_a_namespace_prefix_and_entries_without_details() -> No
     statement = parse_sample("british_bank_v08.xml")
     assert statement.account == "20-20-1555555555"
     assert (statement.opening_balance, statement.closing_balance) == (-10_00, None)
-    assert statement.lines == [
-        ParsedLine(date(2026, 2, 28), 300_00, "77001", f"RETURNED PAYMENT {REFERENCE}")
-    ]
+    line = ParsedLine(date(2026, 2, 28), 300_00, "77001", f"RETURNED PAYMENT {REFERENCE}")
+    assert statement.lines == [line]
 
 
 def test_german_mt940_has_structured_texts() -> None:
@@ -122,10 +121,9 @@ def test_british_csv_has_debits_and_credits() -> None:
 
 def test_standard_columns_are_read_without_and_beside_a_mapping() -> None:
     content = 'date;amount;description\n2026-01-15;-5.5;"a ""b""\nc"\n;;\n2026-01-16;0;nothing\n'
+    line = ParsedLine(date(2026, 1, 15), -5_50, None, 'a "b" c')
     for mapping in (None, GERMAN_COLUMNS):
-        assert parse(content, mapping).lines == [
-            ParsedLine(date(2026, 1, 15), -5_50, None, 'a "b" c')
-        ]
+        assert parse(content, mapping).lines == [line]
 
 
 def test_payments_without_amounts_are_one_line() -> None:
