@@ -12,6 +12,7 @@ from tapgate.runtime.cached_result import CachedResult
 from tapgate.runtime.shared_metrics import Counter, Histogram, RenderedFamily, SharedMetrics
 from tapgate.runtime.thread_pool import BoundedThreadPool
 from tapgate_client.errors import TABLE
+from tapgate_client.schemas.chat import UnavailableService
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -77,6 +78,12 @@ class EventCounters:
         self.sms = Counter(
             "tapgate_sms", "Attempts to send an SMS", ["result"], [(name,) for name in SMS_RESULTS]
         )
+        self.unavailable_services = Counter(
+            "tapgate_unavailable_service_requests",
+            "Chat requests for services that are not offered",
+            ["service"],
+            [(service,) for service in UnavailableService],
+        )
         self.dropped_logs = Counter(
             "tapgate_request_logs_dropped", "Requests that were not written to the request log"
         )
@@ -88,6 +95,10 @@ class EventCounters:
     def count_sms(self, result: str) -> None:
         """Count an attempt to send an SMS."""
         self.sms.add(SMS_RESULTS.index(result))
+
+    def count_unavailable_service(self, service: UnavailableService) -> None:
+        """Count a chat request for a service that is not offered."""
+        self.unavailable_services.add([*UnavailableService].index(service))
 
     def count_dropped_logs(self, count: int) -> None:
         self.dropped_logs.add(0, count)
@@ -129,6 +140,7 @@ class Metrics:
             self._durations,
             events.messages,
             events.sms,
+            events.unavailable_services,
             self._auth_failures,
             events.dropped_logs,
         ]

@@ -72,6 +72,9 @@ async def get_overview(
         flows=totals.build_flow_totals(rollups, currency),
         by_type=totals.build_type_totals(rollups, currency),
         declines=totals.count_declines(rollups),
+        unavailable_services=await queries.count_unavailable_services(
+            database, starts[0], min(now, period.end)
+        ),
         standing=await get_snapshot(database, currency, now),
         alerts=alerts,
         ledger=await _get_ledger_state(database),

@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from tapgate.core.id_generator import first_id_at
 from tapgate.runtime.store.database import Database
+from tapgate_client.schemas.chat import UnavailableService
+from tapgate_client.schemas.reporting import ServiceDemand
 from tapgate_client.schemas.transactions import TransactionType
 
 #: On a large platform, counting all accounts and cards may exceed the usual query timeout.
@@ -35,6 +38,27 @@ class AuditSeal(NamedTuple):
     sequence: int
     until: datetime | None
     unsealed: int
+
+
+async def count_unavailable_services(
+    database: Database, start: datetime, end: datetime
+) -> list[ServiceDemand]:
+    """Count the chat turns that asked for a service that is not offered, the most wanted first."""
+    rows = await database.fetch(
+        """SELECT command, count(*) AS requests, count(DISTINCT subscriber_id) AS customers
+           FROM chat_turns WHERE command IN ('airtime', 'bills', 'loans') AND id >= $1 AND id <= $2
+           GROUP BY command ORDER BY requests DESC, command""",
+        first_id_at(start),
+        first_id_at(end),
+    )
+    return [
+        ServiceDemand(
+            service=UnavailableService(row["command"]),
+            requests=row["requests"],
+            customers=row["customers"],
+        )
+        for row in rows
+    ]
 
 
 async def get_compaction_count(tx: Any) -> int:

@@ -43,6 +43,14 @@ class ChatOutcome(StrEnum):
     FAILED = "failed"  # the gateway did not respond, or the message could not be processed
 
 
+class UnavailableService(StrEnum):
+    """Service that customers ask for in the chat although it is not offered."""
+
+    AIRTIME = "airtime"
+    BILLS = "bills"
+    LOANS = "loans"
+
+
 class SymbolRule(Rule):
     """Command or error name. Digits and spaces are rejected, so it cannot be a chat text."""
 

@@ -5,6 +5,7 @@ from typing import Annotated, Final
 
 import msgspec
 
+from tapgate_client.schemas.chat import UnavailableService
 from tapgate_client.schemas.periods import Day
 from tapgate_client.schemas.transactions import MoneyFlow, TransactionType
 from tapgate_client.schemas.values import (
@@ -81,6 +82,14 @@ class PreviousPeriod(msgspec.Struct, kw_only=True):
 class DeclineCount(msgspec.Struct, kw_only=True):
     code: Word
     count: int
+
+
+class ServiceDemand(msgspec.Struct, kw_only=True):
+    """Requests in the chat for a service that is not offered, and the customers who asked."""
+
+    service: UnavailableService
+    requests: int
+    customers: int
 
 
 class CardCounts(msgspec.Struct, kw_only=True):
@@ -194,6 +203,7 @@ class Overview(msgspec.Struct, kw_only=True):
     flows: list[FlowTotals]
     by_type: list[TypeTotals]
     declines: list[DeclineCount]
+    unavailable_services: list[ServiceDemand]
     standing: PlatformSnapshot
     alerts: OpenAlertCounts | None
     ledger: LedgerState

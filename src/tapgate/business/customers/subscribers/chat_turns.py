@@ -12,10 +12,16 @@ from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
-from tapgate_client.schemas.chat import ChatTurn, ChatTurns, ReportChatTurnsResponse
+from tapgate_client.schemas.chat import (
+    ChatTurn,
+    ChatTurns,
+    ReportChatTurnsResponse,
+    UnavailableService,
+)
 
 endpoints = Endpoints("Messages", objects=ObjectAccess.ANY)
 
+_UNAVAILABLE: Final = frozenset(UnavailableService)
 #: An ID contains the start of its millisecond.
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
@@ -31,7 +37,7 @@ _INSERT_SQL: Final = """
     JOIN subscribers s ON s.phone_number = turn.phone_number
      AND coalesce(s.phone_number_changed_at, s.created_at) < turn.ended_at
     ORDER BY turn.id
-    ON CONFLICT (id) DO NOTHING RETURNING id"""
+    ON CONFLICT (id) DO NOTHING RETURNING command"""
 _LIST_SQL: Final = """
     SELECT id, channel, input, command, outcome, error_code, replies FROM chat_turns
     WHERE subscriber_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"""
@@ -45,7 +51,11 @@ async def report_chat_turns(request: RequestContext, body: ChatTurns) -> ReportC
     amount or recipient. Turns from numbers without a subscriber are skipped, and a turn that is
     reported again is stored once. `stored` is the number of turns that were stored.
     """
-    return ReportChatTurnsResponse(stored=await _store(request.services.database, body.data))
+    commands = await _store(request.services.database, body.data)
+    for command in commands:
+        if command in _UNAVAILABLE:
+            request.services.event_counters.count_unavailable_service(UnavailableService(command))
+    return ReportChatTurnsResponse(stored=len(commands))
 
 
 async def list_turns(
@@ -55,7 +65,8 @@ async def list_turns(
     return await database.fetch(_LIST_SQL, subscriber_id, before, limit)
 
 
-async def _store(database: Database, turns: list[ChatTurn]) -> int:
+async def _store(database: Database, turns: list[ChatTurn]) -> list[str | None]:
+    """Store the turns, and return the commands of those that are new."""
     turn_ids = [ids.decode(ids.CHAT_TURN, turn.turn_id) or 0 for turn in turns]
     rows = await database.fetch(
         _INSERT_SQL,
@@ -69,4 +80,4 @@ async def _store(database: Database, turns: list[ChatTurn]) -> int:
         [turn.error_code for turn in turns],
         [turn.replies for turn in turns],
     )
-    return len(rows)
+    return [row["command"] for row in rows]

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+import msgspec
+
 from tapgate.messenger import texts
 from tapgate.messenger.conversation.commands.common_steps import (
     AMOUNT_ERROR_CODES,
@@ -23,6 +25,7 @@ from tapgate.messenger.model import Command, Subscriber
 from tapgate.messenger.understanding.amounts import parse_amount, parse_amount_in_question
 from tapgate.messenger.understanding.places import parse_place, parse_place_in_question
 from tapgate_client.errors import Code
+from tapgate_client.schemas.chat import UnavailableService
 from tapgate_client.schemas.subscribers import SubscriberStatus
 from tapgate_client.schemas.transactions import TransactionType
 from tapgate_client.schemas.wallets import Quote
@@ -180,7 +183,9 @@ def _reply_with_contact(turn: Turn, contact: str | None) -> Next:
 
 
 #: Services that customers ask for although they are not offered. The turn reports count them.
-UNAVAILABLE_SERVICES: Final[tuple[Command, ...]] = ("airtime", "bills", "loans")
+UNAVAILABLE_SERVICES: Final = tuple(
+    msgspec.convert(service.value, Command) for service in UnavailableService
+)
 
 
 def _build_unavailable_script(service: Command) -> Script:
