@@ -125,6 +125,7 @@ FORM_PAGES: dict[str, dict[str, str] | None] = {
     "/console/sso/callback": None,
     "/simulator/sign-in": None,
     # No sensitive action:
+    "/console/batches/{id}/lines": None,
     "/console/cards/upload": None,
     "/console/ledger/gl-codes": None,
     "/console/sign-out": None,
@@ -134,6 +135,7 @@ FORM_PAGES: dict[str, dict[str, str] | None] = {
 #: Templates for forms that need no prompt, because their endpoints are public or not sensitive.
 FORMS_WITHOUT_PROMPT = {
     "base.html",  # sign out
+    "batches/batch.html",  # upload
     "cards/upload.html",
     "invitation.html",
     "sign_in.html",
