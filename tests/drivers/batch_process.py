@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 
+from tapgate.business.finance.batches import worker
 from tapgate.business.finance.batches.worker import BatchWorker
 from tapgate.core.settings import Settings, load_settings
 from tapgate.server.gateway import open_gateway_services
@@ -24,6 +25,7 @@ async def start_process(settings: Settings) -> asyncio.subprocess.Process:
 
 
 async def pay_batches() -> None:
+    worker.CHUNK_SIZE = 20  # type: ignore[misc]  # more points at which it can be killed
     settings = load_settings(os.environ)
     assert settings.database_url is not None
     async with open_gateway_services(settings, settings.database_url) as services:

@@ -29,7 +29,7 @@ from tapgate.business.finance.batches import worker
 from tapgate.business.finance.batches.worker import BatchWorker
 from tapgate_client import ids
 
-LINES_PER_KILL = 400
+LINES_PER_KILL = 100
 
 
 async def create_people(harness: Harness, count: int) -> list[str]:
