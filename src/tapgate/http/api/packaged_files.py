@@ -1,6 +1,7 @@
 """Static files served from the package, so that pages work without internet access."""
 
 import asyncio
+import threading
 from collections.abc import Mapping
 from functools import cached_property
 from hashlib import sha256
@@ -33,6 +34,7 @@ class PackagedFiles:
         self._folder = files(package) / folder
         self._headers = headers
         self._replies: dict[str, CompressedReply] = {}
+        self._build_lock = threading.Lock()
 
     async def serve(self, request: RequestContext, name: str) -> Reply[bytes]:
         reply = self._replies.get(name)
@@ -40,13 +42,20 @@ class PackagedFiles:
             if name not in self._names:
                 raise ApiError(Code.NOT_FOUND)
             # In a thread, because compression takes CPU time that payments need too.
-            reply = self._replies[name] = await asyncio.to_thread(self._build_reply, name)
+            reply = await asyncio.to_thread(self._load_reply, name)
         return reply.select(request)
 
     @cached_property
     def _names(self) -> frozenset[str]:
         names = (file.name for file in self._folder.iterdir())
         return frozenset(name for name in names if PurePath(name).suffix in _CONTENT_TYPES)
+
+    def _load_reply(self, name: str) -> CompressedReply:
+        # Under a lock: many first requests at once would each compress the file and keep a copy.
+        with self._build_lock:
+            if name not in self._replies:
+                self._replies[name] = self._build_reply(name)
+            return self._replies[name]
 
     def _build_reply(self, name: str) -> CompressedReply:
         content = (self._folder / name).read_bytes()
