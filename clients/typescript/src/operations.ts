@@ -3137,13 +3137,22 @@ export class Operations extends Transport {
   }
 
   /**
+   * Download the trial balance as a CSV or PDF file.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  downloadTrialBalance(query: { as_of?: string; format?: schemas.ReportFileFormat; } = {}, options?: RequestOptions): Promise<Uint8Array<ArrayBuffer>> {
+    return this.send("GET", `/api/v1/ledger/trial-balance/file`, { query }, options);
+  }
+
+  /**
    * Export the journal for a day or period.
    *
    * Set either `day`, or `from` and `to`, which include at most 31 days. The journal contains every
    * ledger entry for transactions that completed in this time, in the platform's time zone, ordered
-   * by transaction ID and position. In `json` and `csv`, each entry has two rows: the debit and the
-   * credit. `hledger` and `beancount` are text files for these programs, with one account per GL
-   * code.
+   * by transaction ID and position. In `json`, `csv` and `pdf`, each entry has two rows: the debit
+   * and the credit. `hledger` and `beancount` are text files for these programs, with one account
+   * per GL code.
    *
    * `reference` is the payment's `transaction_ref`, or else the `request_id` or the partner's
    * reference. In `hledger`, it is a tag with percent-encoded punctuation. Descriptions contain no
@@ -3415,10 +3424,11 @@ export class Operations extends Transport {
   /**
    * Import a bank statement.
    *
-   * Send the file as the request body: camt.053 (versions 02 and 08), MT940 or CSV, at most 8 MiB
-   * and 50,000 lines. A CSV file has the columns `date`, `amount`, `reference` and `description`
-   * with signed amounts, or those of the account's saved mapping. `bank_account_id` names the
-   * account for CSV; without it, the platform's only verified one is used.
+   * Send the file as the request body, or as `file` in a multipart form: camt.053 (versions 02 and
+   * 08), MT940 or CSV, at most 8 MiB and 50,000 lines. A CSV file has the columns `date`, `amount`,
+   * `reference` and `description` with signed amounts, or those of the account's saved mapping.
+   * `bank_account_id` names the account for CSV; without it, the platform's only verified one is
+   * used.
    *
    * Lines are matched with payouts by their `reference`, with deposits by theirs, and otherwise with
    * the only candidate that has the same amount within 3 days. A matched payout becomes paid, or
@@ -3643,6 +3653,40 @@ export class Operations extends Transport {
    */
   cancelBatch(id: string, options?: RequestOptions): Promise<schemas.BatchRecord> {
     return this.send("POST", `/api/v1/batches/${encodeURIComponent(id)}/cancel`, {}, options);
+  }
+
+  /**
+   * Get the income statement of a period.
+   *
+   * The period includes both days, in the platform's time zone. Expenses are negative.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  getIncomeStatement(query: { from?: string; to?: string; format?: schemas.ReportFormat; } = {}, options?: RequestOptions): Promise<schemas.IncomeStatement | Uint8Array<ArrayBuffer>> {
+    return this.send("GET", `/api/v1/reports/income-statement`, { query }, options);
+  }
+
+  /**
+   * Get the safeguarding report of a day.
+   *
+   * It compares the platform's cash in the ledger with the closing balance of the last bank
+   * statement up to the day, and shows what the platform owes by account kind.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  getSafeguardingReport(query: { day?: string; format?: schemas.ReportFormat; } = {}, options?: RequestOptions): Promise<schemas.SafeguardingReport | Uint8Array<ArrayBuffer>> {
+    return this.send("GET", `/api/v1/reports/safeguarding`, { query }, options);
+  }
+
+  /**
+   * Get the reconciliation report of a period.
+   *
+   * It has the number and the sums of statement lines by status, and the oldest unmatched line.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  getReconciliationReport(query: { from?: string; to?: string; format?: schemas.ReportFormat; } = {}, options?: RequestOptions): Promise<schemas.ReconciliationReport | Uint8Array<ArrayBuffer>> {
+    return this.send("GET", `/api/v1/reports/reconciliation`, { query }, options);
   }
 
   /**

@@ -5,6 +5,13 @@ export interface AccessGranted {
   expires_at: string;
 }
 
+/** Closing balance of an account's last statement. `account` has the last four characters. */
+export interface AccountClosing {
+  account: string;
+  day: string;
+  balance: string;
+}
+
 export type AccountKind = "wallet" | "float" | "commission" | "settlement" | "clearing" | "fees" | "commission_expense" | "cash" | "payouts_in_transit" | "suspense";
 
 export interface AccountRuleRecord {
@@ -1414,6 +1421,16 @@ export interface EffectiveSettings {
   data: SettingRecord[];
 }
 
+/** What the platform owes its customers, agents, merchants and partners, by account kind. */
+export interface ElectronicMoney {
+  wallet: string;
+  float: string;
+  commission: string;
+  settlement: string;
+  clearing: string;
+  total: string;
+}
+
 export interface EngineStats {
   batches: BatchLatencyStats;
   requests: LatencyStats;
@@ -1622,6 +1639,21 @@ export interface InclusionProof {
   day: ClosedDay;
 }
 
+export interface IncomeStatement {
+  from: string;
+  to: string;
+  currency: string;
+  rows: IncomeStatementRow[];
+  net: string;
+}
+
+/** Income, or an expense with a negative amount. */
+export interface IncomeStatementRow {
+  gl_code: string;
+  name: string;
+  amount: string;
+}
+
 export interface Investigation {
   note?: string | null;
 }
@@ -1637,7 +1669,7 @@ export interface InvitationAcceptance {
   password: string;
 }
 
-export type JournalFormat = "json" | "csv" | "hledger" | "beancount";
+export type JournalFormat = "json" | "csv" | "pdf" | "hledger" | "beancount";
 
 /**
  * Debit or credit of one ledger entry. `entry` is the entry's position in the transaction.
@@ -1906,6 +1938,15 @@ export interface LinePosting {
 }
 
 export type LineStatus = "unmatched" | "matched" | "posted" | "ignored";
+
+/** Number of lines with a status, what they received and paid, and the sum of both. */
+export interface LineTotals {
+  status: LineStatus;
+  count: number;
+  received: string;
+  paid: string;
+  amount: string;
+}
 
 /** Return of a line to `unmatched`. */
 export interface LineUnmatching {
@@ -3186,6 +3227,14 @@ export interface Recipient {
   card_serial?: string;
 }
 
+export interface ReconciliationReport {
+  from: string | null;
+  to: string | null;
+  currency: string;
+  data: LineTotals[];
+  oldest_unmatched: BankStatementLine | null;
+}
+
 export interface ReconciliationUnmatchedEvent {
   type: "reconciliation.unmatched";
   /** When the event occurred */
@@ -3266,6 +3315,10 @@ export type ReplicationMode = "synchronous" | "waiting" | "asynchronous" | "none
 export interface ReportChatTurnsResponse {
   stored: number;
 }
+
+export type ReportFileFormat = "csv" | "pdf";
+
+export type ReportFormat = "json" | "csv" | "pdf";
 
 export interface ReportStatusesResponse {
   updated: number;
@@ -3399,6 +3452,25 @@ export interface RuleUpdate {
   action?: RuleAction | null;
   severity?: Severity | null;
   status?: RuleStatus | null;
+}
+
+/**
+ * Money that the platform owes, compared with its money at the bank, at the end of a day.
+ *
+ *     `bank_balance` is the closing balance of the last statement up to the day, added up if there are
+ *     several accounts, and null without a statement. `difference` is `bank_balance` minus
+ *     `ledger_cash`.
+ */
+export interface SafeguardingReport {
+  day: string;
+  currency: string;
+  e_money: ElectronicMoney;
+  in_transit: string;
+  suspense: string;
+  bank_balance: string | null;
+  bank_accounts: AccountClosing[];
+  ledger_cash: string;
+  difference: string | null;
 }
 
 /**
@@ -4341,6 +4413,7 @@ export interface WorkItem {
   id: string;
   urgency: Urgency;
   since: string | null;
+  due_at: string | null;
   subject: string | null;
   detail: string | null;
   amount: string | null;
