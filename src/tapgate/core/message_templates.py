@@ -247,7 +247,7 @@ _TEMPLATES: Final = (
         "recall_update",
         TemplatePurpose.OUTCOME,
         _WEEK,
-        "{}: your request about {} {} (transaction {}).",
+        "{}: the request about {} {} (transaction {}).",
         "{} : la demande concernant {} {} (transaction {}).",
     ),
     _declare(

@@ -93,7 +93,7 @@ def test_receiver_returns_the_money_with_the_pin(text: str) -> None:
     chat.gateway.pending_recalls = [build_pending_recall()]
     assert "confirm with your PIN" in chat(text)
     assert chat.list_requests(RETURN) == []
-    assert "60.00 SLE is back with Aminata 1" in chat(PIN)
+    assert "Aminata 1 has 60.00 SLE back" in chat(PIN)
     (request,) = chat.list_requests(RETURN)
     assert (request.arguments, request.fields) == (("rcl_1",), {"pin": PIN})
 
