@@ -402,3 +402,21 @@ def count_outcomes(responses: Sequence[httpx2.Response]) -> Counter[Any]:
     return Counter(
         200 if response.is_success else require_error(response) for response in responses
     )
+
+
+def freeze_processes(pgdata: Path) -> Callable[[], object]:
+    """Suspend a PostgreSQL server: connections are accepted, but nothing responds."""
+    pid = int((pgdata / "postmaster.pid").read_text().split()[0])
+    postmaster = psutil.Process(pid)
+    postmaster.suspend()  # first, so that it starts no new processes
+    frozen = [postmaster, *postmaster.children()]
+    for process in frozen:
+        with contextlib.suppress(psutil.NoSuchProcess):  # a session that has just ended
+            process.suspend()
+
+    def thaw() -> None:
+        for process in frozen:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.resume()
+
+    return thaw

@@ -8,16 +8,31 @@ from prometheus_client.metrics_core import Metric
 
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
+from tapgate.runtime.store.server_status import LongSnapshot
 from tapgate_client.schemas.health import ReplicationMode
 from tapgate_client.schemas.nodes import NodeRole
 
 
+def _build_snapshot_metric(snapshot: LongSnapshot | None) -> Metric:
+    metric = GaugeMetricFamily(
+        "tapgate_database_long_snapshot_seconds",
+        "Age of the oldest snapshot that a session has held for over a minute",
+        labels=["application", "user"],
+    )
+    if snapshot is not None:
+        metric.add_metric([snapshot.application, snapshot.user], snapshot.seconds)
+    return metric
+
+
 class HealthMetrics:
-    """Collects the latest check results. It runs no checks itself."""
+    """Collects check results, which a scrape brings up to date like a request to `/ready`."""
 
     def __init__(self, health: HealthMonitor, registry: NodeRegistry) -> None:
         self._health = health
         self._registry = registry
+
+    async def update(self) -> None:
+        await self._health.get_status()
 
     def collect(self) -> Iterable[Metric]:
         status = self._health.latest
@@ -45,9 +60,10 @@ class HealthMetrics:
             if replication.synchronous_standbys is not None:
                 yield GaugeMetricFamily(
                     "tapgate_database_synchronous_standbys",
-                    "Connected synchronous standbys",
+                    "Synchronous standbys that confirm commits",
                     value=replication.synchronous_standbys,
                 )
+            yield _build_snapshot_metric(status.server.long_snapshot)
         yield from self._collect_nodes()
 
     def _collect_nodes(self) -> Iterable[Metric]:

@@ -44,7 +44,7 @@ class App(WebApp[RequestContext, Route]):
             [(endpoint.method, endpoint.path) for endpoint in self._endpoints],
             services.event_counters,
         )
-        self._metrics.add_collector(HealthMetrics(services.health, services.nodes))
+        self._metrics.add_source(HealthMetrics(services.health, services.nodes))
         for source in services.metric_sources:
             self._metrics.add_source(source)
         super().__init__(

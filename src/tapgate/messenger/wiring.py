@@ -35,7 +35,7 @@ from tapgate.runtime.nodes import NodeRegistry
 from tapgate.runtime.retention import RetentionJob
 from tapgate.runtime.store.connection_budget import get_messenger_connections
 from tapgate.runtime.store.database import Database
-from tapgate.runtime.store.server_status import get_server_status
+from tapgate.runtime.store.server_status import ServerProbe
 from tapgate_client import AsyncTapgateClient, RetryPolicy, ServiceSecret
 from tapgate_client.clock import Clock, system_clock
 from tapgate_client.schemas.nodes import NodeRole
@@ -104,7 +104,7 @@ async def _build_services(
     )
     stack.callback(process_metrics.close)
     await stack.enter_async_context(run_background_tasks(process_metrics.run()))
-    health = HealthMonitor(settings, functools.partial(get_server_status, database))
+    health = HealthMonitor(settings, ServerProbe(database))
     graph, vault = await _open_graph_client(stack, settings), Vault(settings.secret_key)
     keep_content, counters = not settings.is_production, EventCounters()
     sender = Sender(database, vault, graph, clock, keep_content=keep_content)

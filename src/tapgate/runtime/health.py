@@ -12,10 +12,13 @@ import msgspec
 
 from tapgate.core.settings import Settings
 from tapgate.runtime.cached_result import CachedResult
+from tapgate.runtime.commit_monitor import CommitMonitor
 from tapgate.runtime.node_files import get_shared_folder
 from tapgate.runtime.store.server_status import ServerStatus
 from tapgate_client.errors import ApiError, unavailable
 from tapgate_client.schemas.health import (
+    HealthWarning,
+    HealthWarningCode,
     NotReadyReason,
     Readiness,
     ReadinessProblem,
@@ -23,7 +26,8 @@ from tapgate_client.schemas.health import (
 )
 
 #: A check result is reused for this long, regardless of the number of requests.
-MAX_AGE_SECONDS: Final = 1.0
+#: Half a second, because a balancer that asks every second must notice a fault within three.
+MAX_AGE_SECONDS: Final = 0.5
 PROBE_TIMEOUT_SECONDS: Final = 2.0
 #: Enough for the node's files and some log lines.
 MIN_FREE_BYTES: Final = 16 * 1024 * 1024
@@ -33,6 +37,9 @@ _MESSAGES: Final = {
     NotReadyReason.DRAINING: "The process is shutting down.",
     NotReadyReason.DATABASE_UNAVAILABLE: "The database is unavailable.",
     NotReadyReason.DATABASE_READ_ONLY: "The database is read-only.",
+    NotReadyReason.DATABASE_DISK_FULL: "The disk of the database server is full.",
+    NotReadyReason.LEDGER_LOCKED: "A database session locks the ledger tables.",
+    NotReadyReason.COMMITS_STALLED: "The database does not complete commits.",
     NotReadyReason.DISK_FULL: "The disk with the data folder is full.",
     NotReadyReason.CLOCK_OFFSET: "This node's clock is wrong.",
     NotReadyReason.NO_SYNCHRONOUS_STANDBY: "No synchronous standby confirms commits.",
@@ -59,18 +66,33 @@ class HealthStatus(msgspec.Struct, frozen=True, kw_only=True):
         return not {
             NotReadyReason.DATABASE_UNAVAILABLE,
             NotReadyReason.DATABASE_READ_ONLY,
+            NotReadyReason.DATABASE_DISK_FULL,
+            NotReadyReason.LEDGER_LOCKED,
+            NotReadyReason.COMMITS_STALLED,
             NotReadyReason.NO_SYNCHRONOUS_STANDBY,
         }.intersection(self.problems)
 
+    def list_warnings(self) -> list[HealthWarning]:
+        """Return the problems that do not make the node unhealthy."""
+        snapshot = None if self.server is None else self.server.long_snapshot
+        if snapshot is None:
+            return []
+        message = f"The {snapshot} has held a snapshot for {snapshot.seconds:.0f} seconds."
+        return [HealthWarning(code=HealthWarningCode.LONG_SNAPSHOT, message=message)]
+
 
 class HealthMonitor:
-    """Checks the database, the disk and the clock at most once per second.
+    """Checks the database, the disk and the clock at most twice per second.
 
-    `probe` reads the database server state.
+    `probe` reads the database server state. `commits` tells whether payments are committed, in
+    processes that commit them.
     """
 
-    def __init__(self, settings: Settings, probe: Probe) -> None:
+    def __init__(
+        self, settings: Settings, probe: Probe, commits: CommitMonitor | None = None
+    ) -> None:
         self._probe = probe
+        self.commits = commits
         self._folder = get_shared_folder(settings.data_dir)
         self._max_clock_offset = settings.max_clock_offset
         self._requires_sync_replication = settings.require_sync_replication
@@ -111,7 +133,12 @@ class HealthMonitor:
         with contextlib.suppress(ApiError, TimeoutError, asyncpg.PostgresError):
             async with asyncio.timeout(PROBE_TIMEOUT_SECONDS):
                 server = await self._probe()
-        return HealthStatus(problems=tuple(self._list_problems(server)), server=server)
+        problems = self._list_problems(server)
+        if server is not None and not server.is_read_only and self.commits is not None:
+            problem = await self.commits.get_problem()
+            if problem is not None and problem not in problems:
+                problems.append(problem)
+        return HealthStatus(problems=tuple(problems), server=server)
 
     def _list_problems(self, server: ServerStatus | None) -> list[NotReadyReason]:
         problems = []

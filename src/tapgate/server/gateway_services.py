@@ -47,18 +47,20 @@ from tapgate.ledger.engine.group_commit import (
     connect_ledger,
     ignore_batch,
 )
-from tapgate.ledger.engine.metrics import LedgerMetrics
+from tapgate.ledger.engine.metrics import BatchReport, LedgerMetrics
 from tapgate.ledger.engine.node_ledger import NodeLedger
 from tapgate.ledger.pins.pin_verifier import PinVerifier
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
+from tapgate.runtime.commit_monitor import CommitMonitor
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.node_files import get_shared_folder, get_socket_path
 from tapgate.runtime.nodes import NodeRegistry
 from tapgate.runtime.store import work_queue
+from tapgate.runtime.store.commit_probe import probe_commit
 from tapgate.runtime.store.connection_budget import REPORT_POOL_CONNECTIONS, divide_connections
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.replica import Replica
-from tapgate.runtime.store.server_status import get_server_status
+from tapgate.runtime.store.server_status import ServerProbe
 from tapgate.runtime.store.signals import Signals
 from tapgate.runtime.store.transaction import Transaction, open_transaction
 from tapgate.server.event_records import EVENT_RECORD_LOADERS
@@ -260,9 +262,21 @@ async def _open_ledger(
     metrics = LedgerMetrics(get_shared_folder(base.settings.data_dir), samples.add_batch)
     stack.callback(metrics.close)
     database = await connect_ledger(url)
-    health = HealthMonitor(base.settings, partial(get_server_status, database))
+    commits = CommitMonitor(
+        get_shared_folder(base.settings.data_dir) / "commits", partial(probe_commit, database)
+    )
+    stack.callback(commits.close)
+    health = HealthMonitor(base.settings, ServerProbe(database), commits)
+
+    def report_batch(report: BatchReport) -> None:
+        metrics.count(report)
+        if report.timing is not None:
+            commits.record_commit()
+        elif report.outage is not None:
+            commits.record_failure(report.outage)
+
     ledger = _build_ledger(
-        base, database, pins, health, is_worker=is_worker, on_batch=metrics.count
+        base, database, pins, health, is_worker=is_worker, on_batch=report_batch
     ).start()
     stack.push_async_callback(ledger.stop)
     return _LedgerParts(ledger, health, metrics)
@@ -270,7 +284,7 @@ async def _open_ledger(
 
 def _build_unused_ledger(base: _Base, pins: PinVerifier) -> _LedgerParts:
     """Return the ledger for a report worker, which reads rules and never submits a command."""
-    health = HealthMonitor(base.settings, partial(get_server_status, base.database))
+    health = HealthMonitor(base.settings, ServerProbe(base.database))
     ledger = _build_ledger(base, base.database, pins, health, is_worker=False)
     return _LedgerParts(ledger, health, None)
 

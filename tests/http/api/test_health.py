@@ -37,6 +37,7 @@ async def test_health_reflects_the_database(uncached: EdgeApp) -> None:
         "wallet_core": {"healthy": True, "version": "1.0.0"},
         "reasons": [],
         "replication": {"mode": "none", "standbys": 0, "synchronous_standbys": None},
+        "warnings": [],
     }
     uncached.ledger.is_healthy = False
     response = await uncached.client.get("/health")

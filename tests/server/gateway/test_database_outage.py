@@ -7,11 +7,10 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import httpx2
-import psutil
 import pytest
 from structlog.testing import capture_logs
 
-from drivers.processes import ADMIN, list_workers, run_gateway
+from drivers.processes import ADMIN, freeze_processes, list_workers, run_gateway
 from tapgate.events.notifications.notification_messages import MessageSender
 from tapgate.http.api.services import Services
 from tapgate.runtime.store.embedded import EmbeddedPostgres
@@ -35,21 +34,7 @@ def stop_server(server: EmbeddedPostgres) -> Callable[[], object]:
 
 
 def freeze_server(server: EmbeddedPostgres) -> Callable[[], object]:
-    """Suspend all server processes: connections are accepted, but nothing responds."""
-    pid = int((server.data_dir / "pgdata" / "postmaster.pid").read_text().split()[0])
-    postmaster = psutil.Process(pid)
-    postmaster.suspend()  # first, so that it starts no new processes
-    frozen = [postmaster, *postmaster.children()]
-    for process in frozen:
-        with contextlib.suppress(psutil.NoSuchProcess):  # a session that has just ended
-            process.suspend()
-
-    def thaw() -> None:
-        for process in frozen:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.resume()
-
-    return thaw
+    return freeze_processes(server.data_dir / "pgdata")
 
 
 @pytest.mark.parametrize("start_outage", [stop_server, freeze_server])

@@ -15,6 +15,7 @@ from harness import PIN, Harness
 from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import load_settings
 from tapgate.ledger.rules.loaded_rules import insert_defaults
+from tapgate.runtime import health
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.embedded import EmbeddedPostgres
 from tapgate.runtime.store.server_status import get_server_status
@@ -37,13 +38,15 @@ def standby(primary: EmbeddedPostgres, public_tmp_path: Path) -> Iterator[Standb
 
 
 @pytest.fixture
-async def harness(primary: EmbeddedPostgres, tmp_path: Path) -> AsyncIterator[Harness]:
+async def harness(
+    primary: EmbeddedPostgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Harness]:
     """A gateway that requires synchronous replication, without a cache of check results."""
     settings = load_settings(
         {"TAPGATE_DATA_DIR": str(tmp_path), "TAPGATE_REQUIRE_SYNC_REPLICATION": "on"}
     )
+    monkeypatch.setattr(health, "MAX_AGE_SECONDS", 0.0)
     async with open_gateway_services(settings, primary.url) as services:
-        services.health._status._max_age = 0
         async with services.transaction() as tx:
             await insert_defaults(tx, settings.currency, IdGenerator(1023))
         transport = AppTransport(create_app(services))

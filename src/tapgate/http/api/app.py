@@ -123,7 +123,7 @@ class App(WebApp[RequestContext, GuardedRoute]):
             ],
             services.event_counters,
         )
-        self.metrics.add_collector(HealthMetrics(services.health, services.nodes))
+        self.metrics.add_source(HealthMetrics(services.health, services.nodes))
         for source in services.metric_sources:
             self.metrics.add_source(source)
 

@@ -353,7 +353,8 @@ class Ledger:
         return error
 
     def _report_failure(self, commands: Sequence[LedgerCommand], error: ApiError) -> None:
-        self.on_batch(BatchReport(commands, [Outcome(None, error.code)] * len(commands)))
+        outcomes = [Outcome(None, error.code)] * len(commands)
+        self.on_batch(BatchReport(commands, outcomes, outage=error))
 
     async def _run_with_retries(
         self, commands: Sequence[LedgerCommand]

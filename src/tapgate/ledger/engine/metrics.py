@@ -68,6 +68,8 @@ class BatchReport(NamedTuple):
     #: With all attempts.
     seconds: float = 0.0
     retries: int = 0
+    #: Why the database did not execute them.
+    outage: BaseException | None = None
 
 
 @cache

@@ -13,6 +13,9 @@ class NotReadyReason(StrEnum):
     DRAINING = "draining"
     DATABASE_UNAVAILABLE = "database_unavailable"
     DATABASE_READ_ONLY = "database_read_only"
+    DATABASE_DISK_FULL = "database_disk_full"
+    LEDGER_LOCKED = "ledger_locked"
+    COMMITS_STALLED = "commits_stalled"
     DISK_FULL = "disk_full"
     CLOCK_OFFSET = "clock_offset"
     NO_SYNCHRONOUS_STANDBY = "no_synchronous_standby"
@@ -21,7 +24,7 @@ class NotReadyReason(StrEnum):
 class ReplicationMode(StrEnum):
     #: A commit is confirmed by the required number of synchronous standbys.
     SYNCHRONOUS = "synchronous"
-    #: Too few synchronous standbys are connected, so commits wait for them.
+    #: Too few synchronous standbys confirm commits, so commits wait for them.
     WAITING = "waiting"
     #: Standbys are connected, but commits do not wait for them.
     ASYNCHRONOUS = "asynchronous"
@@ -50,11 +53,27 @@ class Readiness(msgspec.Struct, kw_only=True):
 
 
 class Replication(msgspec.Struct, kw_only=True, frozen=True):
-    """Database replication. The counts are of connected standbys; null if unknown."""
+    """Database replication; the counts are null if unknown.
+
+    `standbys` counts connected standbys. `synchronous_standbys` counts only those that have
+    confirmed the commits of the last second: a standby can be connected and silent.
+    """
 
     mode: ReplicationMode
     standbys: int | None = None
     synchronous_standbys: int | None = None
+
+
+class HealthWarningCode(StrEnum):
+    #: A database session holds a snapshot for over a minute, which makes payments slower.
+    LONG_SNAPSHOT = "long_snapshot"
+
+
+class HealthWarning(msgspec.Struct, kw_only=True, frozen=True):
+    """Problem that does not make the node unhealthy."""
+
+    code: HealthWarningCode
+    message: str
 
 
 class WalletCore(msgspec.Struct):
@@ -71,3 +90,4 @@ class Health(msgspec.Struct):
     wallet_core: WalletCore
     reasons: list[ReadinessProblem] = []
     replication: Replication | None = None
+    warnings: list[HealthWarning] = []

@@ -16,13 +16,16 @@ _REASON_LABELS: Final = {
     NotReadyReason.DRAINING: "Shutting down",
     NotReadyReason.DATABASE_UNAVAILABLE: "Database unavailable",
     NotReadyReason.DATABASE_READ_ONLY: "Database read-only",
+    NotReadyReason.DATABASE_DISK_FULL: "Database disk full",
+    NotReadyReason.LEDGER_LOCKED: "Ledger locked",
+    NotReadyReason.COMMITS_STALLED: "Commits stalled",
     NotReadyReason.DISK_FULL: "Disk full",
     NotReadyReason.CLOCK_OFFSET: "Wrong clock",
     NotReadyReason.NO_SYNCHRONOUS_STANDBY: "No synchronous standby",
 }
 _REPLICATION_TEXTS: Final = {
     ReplicationMode.SYNCHRONOUS: "Every payment is on a standby before it is confirmed.",
-    ReplicationMode.WAITING: "No synchronous standby is connected. Payments wait until one is.",
+    ReplicationMode.WAITING: "Too few standbys confirm commits, so payments wait for them.",
     ReplicationMode.ASYNCHRONOUS: "If the primary server is lost, its last payments are lost too.",
     ReplicationMode.NONE: "No standby is connected. If the server is lost, restore a backup.",
     ReplicationMode.UNKNOWN: "The database user cannot read the state. Grant it pg_monitor.",
