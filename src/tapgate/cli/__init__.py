@@ -121,6 +121,7 @@ for command in (
     database.rekey,
     database.backup,
     database.restore,
+    database.after_recovery,
     development.messages,
     development.demo,
     development.chat,

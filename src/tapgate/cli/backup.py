@@ -19,7 +19,9 @@ from tapgate.runtime.store import StoreError, backup, restore
 from tapgate.runtime.store.backup_file import BackupReader, Manifest, open_new_file
 from tapgate.runtime.store.backup_source import choose_source
 from tapgate.runtime.store.migrate import migrate
+from tapgate.runtime.store.scratch_database import create_scratch_database
 from tapgate.runtime.store.sealed_file import BACKUP, is_sealed
+from tapgate.runtime.task_runs import Task, record_run
 from tapgate.server import supervisor
 from tapgate_client.clock import system_clock
 
@@ -28,15 +30,21 @@ T = TypeVar("T")
 _STDOUT_PATH = Path("-")
 
 
-def save_backup(settings: Settings, path: Path | None, *, replace: bool) -> None:
+def save_backup(
+    settings: Settings, path: Path | None, *, replace: bool, keep_days: int | None = None
+) -> None:
+    """Save a backup, record the result for alerts, and delete expired backups beside it."""
     moment = system_clock()
-    path = path or Path(f"tapgate-{moment:%Y%m%d-%H%M%S}.backup")
+    name = f"tapgate-{moment:%Y%m%d-%H%M%S}.backup"
+    if path is None or path.is_dir():
+        path = (path or Path()) / name
     # If the backup is written to standard output, print messages to standard error instead.
     console = Console(stderr=path == _STDOUT_PATH, highlight=False, soft_wrap=True)
     with (
         _exit_on_interrupt("no backup was saved"),
         _open_output(path, replace=replace) as file,
         supervisor.provide_database_url(settings) as url,
+        _record_result(url, Task.BACKUP) as record_success,
         _show_progress("Saving") as report,
     ):
         vault = Vault(settings.secret_key)
@@ -51,12 +59,75 @@ def save_backup(settings: Settings, path: Path | None, *, replace: bool) -> None
             return await backup.create_backup(source.url, file, vault, report_table)
 
         manifest, size = _run_until_signal(save())
+        record_success()
     destination = "the backup" if path == _STDOUT_PATH else str(path)
     console.print(
         f"Saved {destination}: {_format_size(size)}, {_describe_contents(manifest)}.", markup=False
     )
     for line in _list_secret_key_warnings(settings, manifest):
         console.print(line, markup=False)
+    if keep_days is not None and path != _STDOUT_PATH:
+        for expired in _delete_expired(path, keep_days):
+            console.print(f"Deleted {expired.name}.", markup=False)
+
+
+def _delete_expired(path: Path, keep_days: int) -> Iterator[Path]:
+    """Delete older backups in the folder of a new one, whose names are those of `tapgate backup`.
+
+    The age is the file's. The new file is never deleted.
+    """
+    oldest = system_clock().timestamp() - keep_days * 86_400
+    for other in sorted(path.absolute().parent.glob("tapgate-*.backup")):
+        if other != path.absolute() and other.is_file() and other.stat().st_mtime < oldest:
+            other.unlink()
+            yield other
+
+
+def check_backup(settings: Settings, path: Path) -> bool:
+    """Restore a backup into a scratch database, and return whether the data passes verification."""
+    console = Console(highlight=False, soft_wrap=True)
+    vault = Vault(settings.secret_key)
+    path = _find_newest(path) if path.is_dir() else path
+    with (
+        _exit_on_interrupt("the backup was not checked"),
+        supervisor.provide_database_url(settings) as url,
+        _record_result(url, Task.RESTORE_CHECK) as record_success,
+        _open_input(path) as file,
+    ):
+        source = _open_checked(file, path, vault, settings)
+
+        async def run() -> bool:
+            async with create_scratch_database(url) as scratch:
+                with _show_progress("Restoring") as report:
+                    await restore.restore_backup(scratch, source, report)
+                console.print(f"Restored {_describe_contents(source.manifest)}.", markup=False)
+                console.print("Row counts and ledger totals match the backup.")
+                return await _migrate_and_verify(settings, scratch, source.manifest, record=False)
+
+        holds = _run_until_signal(run())
+        if holds:
+            record_success()
+    console.print("The scratch database was removed.")
+    return holds
+
+
+def _find_newest(folder: Path) -> Path:
+    backups = folder.glob("tapgate-*.backup")
+    newest = max(backups, key=lambda path: path.stat().st_mtime, default=None)
+    if newest is None:
+        raise StoreError(f"{folder} has no backup")
+    return newest
+
+
+@contextlib.contextmanager
+def _record_result(url: str, task: Task) -> Iterator[Callable[[], None]]:
+    """Record the result of a run: a failure, unless the yielded function was called."""
+    results: list[bool] = []
+    try:
+        yield lambda: results.append(True)
+    finally:
+        if not asyncio.run(record_run(url, task, succeeded=bool(results))):
+            print("Result not recorded: the database cannot store it.", file=sys.stderr)
 
 
 def restore_backup(settings: Settings, path: Path) -> bool:
@@ -67,13 +138,8 @@ def restore_backup(settings: Settings, path: Path) -> bool:
         _exit_on_interrupt("nothing was restored, unless reported above"),
         _open_input(path) as file,
     ):
-        try:
-            with _show_progress("Checking") as report:
-                source = _open_backup(file, vault, report)
-        except StoreError as error:
-            raise StoreError(f"{path} cannot be restored: {error}") from None
+        source = _open_checked(file, path, vault, settings)
         manifest = source.manifest
-        restore.require_restorable(manifest, key_ids=vault.key_names, currency=settings.currency)
         with supervisor.provide_database_url(settings, exclusive=True) as url:
             with _show_progress("Restoring") as report:
                 skipped_tables = _run_until_signal(restore.restore_backup(url, source, report))
@@ -87,6 +153,17 @@ def restore_backup(settings: Settings, path: Path) -> bool:
         return holds
 
 
+def _open_checked(file: BinaryIO, path: Path, vault: Vault, settings: Settings) -> BackupReader:
+    """Open a backup that these settings can restore, and check that it is complete."""
+    try:
+        with _show_progress("Checking") as report:
+            source = _open_backup(file, vault, report)
+    except StoreError as error:
+        raise StoreError(f"{path} cannot be restored: {error}") from None
+    restore.require_restorable(source.manifest, key_ids=vault.key_names, currency=settings.currency)
+    return source
+
+
 def _open_backup(file: BinaryIO, vault: Vault, report: Callable[[str], None]) -> BackupReader:
     def report_percent(percent: int) -> None:
         report(f"{percent}%")
@@ -96,12 +173,14 @@ def _open_backup(file: BinaryIO, vault: Vault, report: Callable[[str], None]) ->
     return BackupReader(file, vault, report_percent)
 
 
-async def _migrate_and_verify(settings: Settings, url: str, manifest: Manifest) -> bool:
+async def _migrate_and_verify(
+    settings: Settings, url: str, manifest: Manifest, *, record: bool = True
+) -> bool:
     from tapgate.cli.verify import verify_installation  # noqa: PLC0415
 
     await migrate(url)
     await restore.analyze(url)
-    if manifest.secret_fingerprint is not None:
+    if record and manifest.secret_fingerprint is not None:
         await _record_restore(settings, url, manifest)
     return await verify_installation(url, Vault(settings.secret_key), full=True)
 

@@ -141,10 +141,18 @@ def backup(
         Path | None,
         typer.Argument(
             help="Output file, or `-` for standard output. Defaults to a new file in the current"
-            " directory, named after the current time."
+            " directory, named after the current time. A folder: a new file in it."
         ),
     ] = None,
     force: Annotated[bool, typer.Option(help="Overwrite an existing file.")] = False,
+    keep_days: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=3650,
+            help="Then delete older backups (tapgate-*.backup) in the file's folder.",
+        ),
+    ] = None,
 ) -> None:
     """Back up the whole database to one encrypted file. Tapgate can keep running.
 
@@ -153,19 +161,45 @@ def backup(
     """
     from tapgate.cli.backup import save_backup  # noqa: PLC0415
 
-    save_backup(load_settings(os.environ), file, replace=force)
+    save_backup(load_settings(os.environ), file, replace=force, keep_days=keep_days)
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(help="Backup file created by `tapgate backup`.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Backup file created by `tapgate backup`. With --check, also a folder: its newest."
+        ),
+    ],
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Restore into a scratch database on the same server, verify it, and remove it.",
+        ),
+    ] = False,
 ) -> None:
     """Restore a backup into an empty database, migrate it and verify it.
 
-    A restore is all or nothing and never overwrites existing data. Restore into a new data folder
-    or an empty database (TAPGATE_DATABASE_URL). TAPGATE_SECRET_KEY must be the secret key of the
-    installation that made the backup.
+    A restore is all or nothing and never overwrites existing data. With --check, nothing is kept:
+    it is a drill, which needs a database user with CREATEDB. Otherwise, restore into a new data
+    folder or an empty database (TAPGATE_DATABASE_URL). TAPGATE_SECRET_KEY must be the secret key of
+    the installation that made the backup.
     """
-    from tapgate.cli.backup import restore_backup  # noqa: PLC0415
+    from tapgate.cli.backup import check_backup, restore_backup  # noqa: PLC0415
 
-    if not restore_backup(load_settings(os.environ), file):
+    run = check_backup if check else restore_backup
+    if not run(load_settings(os.environ), file):
         raise typer.Exit(1)
+
+
+def after_recovery() -> None:
+    """Make a database that was recovered to an earlier time safe, before the nodes start.
+
+    Ends sessions, one-time codes and open approval requests, and prints what to reconcile. Can be
+    repeated.
+    """
+    from tapgate.cli.after_recovery import prepare  # noqa: PLC0415
+    from tapgate.cli.keys import run_with_services  # noqa: PLC0415
+
+    run_with_services(prepare)

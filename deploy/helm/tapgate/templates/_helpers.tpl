@@ -120,6 +120,15 @@ containers:
       {{- include "tapgate.containerSecurity" .root | nindent 6 }}
     volumeMounts:
       {{- include "tapgate.volumeMounts" .root | nindent 6 }}
+      {{- if .claimName }}
+      - name: backups
+        mountPath: /backups
+      {{- end }}
 volumes:
   {{- include "tapgate.volumes" .root | nindent 2 }}
+  {{- if .claimName }}
+  - name: backups
+    persistentVolumeClaim:
+      claimName: {{ .claimName }}
+  {{- end }}
 {{- end }}

@@ -291,6 +291,15 @@ async def cancel(tx: Transaction, actor: Actor, approval_id: int) -> None:
     await _trail.record(tx, actor, approval.public_id, "cancelled")
 
 
+async def cancel_open(tx: Transaction, actor: Actor, *, reason: str) -> int:
+    """Cancel all requests that are pending, or approved and not executed; return their number."""
+    approval_ids = await queries.cancel_open(tx)
+    for approval_id in approval_ids:
+        public_id = ids.encode(ids.APPROVAL, approval_id)
+        await _trail.record(tx, actor, public_id, "cancelled", reason=reason)
+    return len(approval_ids)
+
+
 async def expire(tx: Transaction) -> None:
     """Store that pending approvals have expired."""
     for approval_id in await queries.expire(tx):

@@ -225,6 +225,16 @@ async def change_status(
     return changed is not None
 
 
+async def cancel_open(tx: Transaction) -> list[int]:
+    """Cancel requests that are pending, or approved and not executed; return their IDs."""
+    rows = await tx.fetch(
+        """UPDATE approvals SET status = 'cancelled', next_attempt_at = NULL, updated_at = $1
+           WHERE status IN ('pending', 'approved') RETURNING id""",
+        tx.now(),
+    )
+    return [row["id"] for row in rows]
+
+
 async def expire(tx: Transaction) -> list[int]:
     """Expire pending approvals whose time is over, and return their IDs."""
     rows = await tx.fetch(

@@ -13,7 +13,7 @@ from datetime import datetime
 
 import asyncpg
 
-from tapgate.core.id_generator import first_id_at, get_time
+from tapgate.core.id_generator import get_time
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.backup import CONTROL_TOTALS, COPY_SETTINGS, NO_VALUE
 from tapgate.runtime.store.backup_file import BackupReader, Manifest
@@ -26,6 +26,7 @@ from tapgate.runtime.store.migrate import (
 )
 from tapgate.runtime.store.migration_plan import require_known_migrations
 from tapgate.runtime.store.partitions import create_months
+from tapgate.runtime.store.revocation import advance_delivery_numbers, revoke_credentials
 from tapgate.runtime.store.schema import (
     MESSENGER_SCHEMA,
     Schema,
@@ -45,21 +46,6 @@ _SELECT_OBJECTS = """
                       WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
                         AND d.deptype IN ('e', 'i', 'a'))
     ORDER BY c.relname"""
-
-#: Table to statement. These credentials may have been revoked after the backup. Their owners can
-#: obtain new ones.
-_REVOKE_STATEMENTS = {
-    "sessions": "UPDATE sessions SET ended_at = now() WHERE ended_at IS NULL",
-    "refresh_tokens": "DELETE FROM refresh_tokens",
-    "one_time_codes": "DELETE FROM one_time_codes",
-    "restricted_access": "DELETE FROM restricted_access",
-    "statements": "DELETE FROM statements",
-    "messenger.codes": "DELETE FROM messenger.codes",
-}
-#: Receivers deduplicate deliveries by number. They may have seen numbers assigned after the backup,
-#: so the sequence continues above every number that could have been assigned.
-_ADVANCE_DELIVERY_SEQUENCE = """
-    SELECT setval('deliveries_id_seq', greatest(last_value, $1)) FROM deliveries_id_seq"""
 
 #: Receives a text that describes the progress.
 ProgressCallback = Callable[[str], None]
@@ -166,11 +152,8 @@ async def _restore_all(
     report("comparing with the backup")
     await _compare_with_manifest(connection, manifest, schema)
     require_copied_keys([row[0] for row in await connection.fetch("SELECT name FROM installation")])
-    for table, statement in _REVOKE_STATEMENTS.items():
-        if table in schema.tables:
-            await connection.execute(statement)
-    if "deliveries_id_seq" in schema.sequences:
-        await connection.execute(_ADVANCE_DELIVERY_SEQUENCE, first_id_at(now))
+    await revoke_credentials(connection)
+    await advance_delivery_numbers(connection, now)
     return skipped
 
 

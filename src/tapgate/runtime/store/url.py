@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from tapgate.runtime.store import StoreError
 
@@ -90,6 +90,13 @@ def parse_url(url: str) -> DatabaseUrl:
         raise
     except ValueError:  # its message may contain the password
         raise _build_url_error("is not valid. Percent-encode special characters") from None
+
+
+def replace_database(url: str, name: str) -> str:
+    """Return the URL of another database on the same server."""
+    parts = urlsplit(url)
+    query = [item for item in parse_qsl(parts.query) if item[0] not in ("dbname", "database")]
+    return urlunsplit(parts._replace(path=f"/{name}", query=urlencode(query, quote_via=quote)))
 
 
 def _parse(parts: SplitResult) -> DatabaseUrl:
