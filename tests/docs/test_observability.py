@@ -18,7 +18,7 @@ from tapgate.server.gateway import list_endpoints
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "deploy" / "prometheus" / "alerts.yaml"
-RULE_TESTS = RULES.with_name("alerts_test.yaml")
+RULE_TESTS = sorted(RULES.parent.glob("*_test.yaml"))
 DASHBOARD = ROOT / "deploy" / "grafana" / "tapgate.json"
 RUNBOOK = ROOT / "docs" / "alerts.md"
 LOGS = ROOT / "docs" / "logs.md"
@@ -91,7 +91,8 @@ def test_every_alert_has_a_runbook_section_and_tests() -> None:
     assert links == [f"docs/alerts.md#{alert.lower()}" for alert in alerts]
     for section in RUNBOOK.read_text().split("\n## ")[1:]:
         assert all(f"**{part}.**" in section for part in ("Meaning", "Check", "Do")), section[:40]
-    tested = re.findall(r"- name: (\w+) (fires|stays quiet)", RULE_TESTS.read_text())
+    texts = "".join(file.read_text() for file in RULE_TESTS)
+    tested = re.findall(r"- name: (\w+) (fires|stays quiet)", texts)
     assert sorted(tested) == sorted((a, case) for a in alerts for case in ("fires", "stays quiet"))
 
 
@@ -105,7 +106,7 @@ def run_promtool(*arguments: str | Path) -> None:
 
 def test_alert_rules_pass_their_unit_tests() -> None:
     run_promtool("check", "rules", RULES)
-    run_promtool("test", "rules", RULE_TESTS)
+    run_promtool("test", "rules", *RULE_TESTS)
 
 
 def test_expressions_of_the_dashboard_are_valid(tmp_path: Path) -> None:

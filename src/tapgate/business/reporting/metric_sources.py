@@ -4,12 +4,14 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Final
 
+from tapgate.business.reporting.task_metrics import TaskMetrics
 from tapgate.core.settings import Settings
 from tapgate.events.audit import chain
 from tapgate.events.notifications import notification_messages, receipts
 from tapgate.events.notifications.provider_warnings import ProviderWarningMetrics
 from tapgate.events.webhooks import delivery_queue
 from tapgate.http.backlog_metrics import BacklogMetrics
+from tapgate.http.certificate_metrics import CertificateMetrics
 from tapgate.http.metrics import MetricSource
 from tapgate.http.process_metrics import ProcessMetrics
 from tapgate.http.rate_limits.throttle import Throttle
@@ -41,8 +43,13 @@ async def open_metrics(
     process_metrics = ProcessMetrics(
         settings, NodeRole.GATEWAY, pools, throttle, lambda: ledger.queue_length
     )
-    backlog_metrics = BacklogMetrics(queue_database, BACKLOG_QUERIES)
-    warning_metrics = ProviderWarningMetrics(queue_database)
     with contextlib.closing(process_metrics):
         async with run_background_tasks(process_metrics.run()):
-            yield [ledger_metrics, process_metrics, backlog_metrics, warning_metrics]
+            yield [
+                ledger_metrics,
+                process_metrics,
+                BacklogMetrics(queue_database, BACKLOG_QUERIES),
+                ProviderWarningMetrics(queue_database),
+                TaskMetrics(queue_database),
+                CertificateMetrics(settings, queue_database),
+            ]

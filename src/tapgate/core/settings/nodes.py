@@ -39,6 +39,11 @@ def _derive_demo(values: Values) -> Demo:
     return Demo.SMALL if values["environment"] is Environment.DEVELOPMENT else Demo.OFF
 
 
+def _derive_drain_seconds(values: Values) -> int:
+    """Return long enough for a balancer that checks every second and needs two failures."""
+    return 5 if values["environment"].requires_secrets else 0
+
+
 def _generate_node_id(_: Values) -> str:
     return secrets.token_hex(8)
 
@@ -90,10 +95,10 @@ class NodeSettings(SettingGroup):
     )
     drain_seconds = Setting(
         Integer(0, 600),
-        0,
+        _derive_drain_seconds,
         "Drain time (s)",
         "How long a stopping service accepts connections after `/ready` begins to return 503. See"
-        " [Stopping](running.md#stopping).",
+        " [Stopping](running.md#stopping). Default: 5 in staging and production, otherwise 0.",
         production="Behind a load balancer: longer than it takes to notice.",
         example="10",
         template="5",
