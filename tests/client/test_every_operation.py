@@ -813,6 +813,10 @@ async def call_webhook_endpoint_operations(admin: AsyncTapgateClient) -> None:
     assert details.payload is not None and details.payload["type"] == "card.blocked"
     redelivered = await admin.webhooks.redeliver_event(endpoint.id, delivery.id)
     assert (redelivered.id, redelivered.event) == (delivery.id, "card.blocked")
+    period = await admin.webhooks.redeliver_period(
+        endpoint.id, from_="2026-01-01", to="2026-01-02", status="delivered"
+    )
+    assert (period.redelivered, period.complete) == (0, True)
     await admin.webhooks.delete_endpoint(endpoint.id)
 
 

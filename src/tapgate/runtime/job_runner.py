@@ -83,6 +83,11 @@ class JobRunner(Generic[K, J]):
                 del self._lanes[key]
         return {key: lane.window - lane.leased for key, lane in self._lanes.items()}
 
+    def has_jobs(self, destination: K) -> bool:
+        """Return whether jobs are running or waiting for a destination."""
+        lane = self._lanes.get(destination)
+        return lane is not None and lane.leased > 0
+
     def add(self, destination: K, jobs: list[J]) -> None:
         """Start or enqueue the jobs from one lease."""
         lane = self._lanes.get(destination)

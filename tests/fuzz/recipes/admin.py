@@ -194,6 +194,13 @@ async def prepare_secret_rotation(subjects: RequestSubjects, caller: Caller) -> 
     return Prerequisites(prerequisites.path, {"grace_seconds": 60})
 
 
+@register_recipe(f"POST {V1}/admin/webhook-endpoints/{{id}}/redeliver")
+async def prepare_period(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
+    prerequisites = await prepare_endpoint(subjects, caller)
+    period = {"from": "2026-01-01", "to": "2026-01-02"}
+    return Prerequisites(prerequisites.path, {**period, "status": "failed"})
+
+
 @register_recipe(f"POST {V1}/admin/webhook-endpoints/{{id}}/deliveries/{{delivery_id}}/redeliver")
 async def prepare_delivery(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
     prerequisites = await prepare_endpoint(subjects, caller)

@@ -128,6 +128,7 @@ PUT, DELETE /admin/webhook-endpoints/{id} -> A
 POST /admin/webhook-endpoints/{id}/rotate-secret -> A
 GET /admin/webhook-endpoints/{id}/deliveries -> A
 POST /admin/webhook-endpoints/{id}/deliveries/{delivery_id}/redeliver -> A
+POST /admin/webhook-endpoints/{id}/redeliver -> A
 GET /audit/logs, /audit/verify -> A C
 GET, PUT /ledger/gl-codes -> F A
 GET /ledger/accounts, /ledger/trial-balance, /ledger/journal -> F A

@@ -10,6 +10,7 @@ from tapgate.events.audit import chain
 from tapgate.events.notifications import notification_messages, receipts
 from tapgate.events.notifications.provider_warnings import ProviderWarningMetrics
 from tapgate.events.webhooks import delivery_queue
+from tapgate.events.webhooks.endpoint_metrics import EndpointMetrics
 from tapgate.http.backlog_metrics import BacklogMetrics
 from tapgate.http.certificate_metrics import CertificateMetrics
 from tapgate.http.metrics import MetricSource
@@ -50,6 +51,7 @@ async def open_metrics(
                 process_metrics,
                 BacklogMetrics(queue_database, BACKLOG_QUERIES),
                 ProviderWarningMetrics(queue_database),
+                EndpointMetrics(queue_database),
                 TaskMetrics(queue_database),
                 CertificateMetrics(settings, queue_database),
             ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 import asyncpg
 
@@ -21,11 +21,20 @@ _LEASED_COLUMNS: Final = """job.id, job.endpoint_id, job.event_id, job.attempts,
     event.data::text, event.occurred_at, endpoint.url, endpoint.secret, endpoint.previous_secret,
     endpoint.previous_secret_expires_at, endpoint.status_changed_at"""
 _QUEUE = WorkQueue("deliveries", _LEASED_COLUMNS, destination="endpoint_id")
-#: Deliveries to disabled endpoints wait until the endpoint is enabled.
+#: Deliveries to disabled endpoints wait until the endpoint is enabled. Deliveries to failing ones
+#: are reported per endpoint (`endpoint_metrics.py`): the receiver is at fault, not the platform.
 BACKLOG_SQL: Final = _QUEUE.build_backlog_sql(
     "webhooks",
-    condition=f"endpoint_id IN (SELECT id FROM webhook_endpoints WHERE {_IS_ACTIVE})",
+    condition=f"""endpoint_id IN (
+        SELECT id FROM webhook_endpoints WHERE {_IS_ACTIVE} AND failing_since IS NULL)""",
 )
+#: A failing endpoint gets one request at a time after each pause.
+_IS_NOT_BACKING_OFF = "(backoff_until IS NULL OR backoff_until <= $1)"
+#: Failures without a success in between, after which an endpoint is paused: more than an endpoint
+#: that rejects a few events has, and fewer than a burst.
+BACKOFF_AFTER_FAILURES: Final = 10
+_FIRST_BACKOFF_SECONDS: Final = 5
+_MAX_BACKOFF_SECONDS: Final = 300
 #: OFFSET keeps the planner from joining all events, which it might prefer while there are none.
 _JOIN_EVENT_AND_ENDPOINT = """
     CROSS JOIN LATERAL (SELECT * FROM events WHERE id = job.event_id OFFSET 0) AS event
@@ -109,7 +118,9 @@ async def lease(
     """Lease due deliveries to active endpoints, with their events and endpoints."""
     rows = await _QUEUE.lease_fairly(
         database,
-        destinations=f"SELECT id FROM webhook_endpoints WHERE {_IS_ACTIVE}",
+        destinations=(
+            f"SELECT id FROM webhook_endpoints WHERE {_IS_ACTIVE} AND {_IS_NOT_BACKING_OFF}"
+        ),
         now=now,
         limit=limit,
         capacity=capacity,
@@ -163,7 +174,8 @@ async def mark_delivered(
         ],
     )
     await database.execute(
-        """UPDATE webhook_endpoints SET failing_since = NULL
+        """UPDATE webhook_endpoints
+           SET failing_since = NULL, failures = 0, backoff_step = 0, backoff_until = NULL
            WHERE id = ANY ($1::bigint[]) AND failing_since IS NOT NULL""",
         list({delivery.endpoint_id for delivery, _ in results}),
     )
@@ -204,25 +216,45 @@ async def record_failed_attempts(
     )
 
 
-async def mark_endpoint_failing(
-    database: Database, delivery: LeasedDelivery, now: datetime, *, max_gap: timedelta
-) -> datetime | None:
-    """Record an endpoint failure; return the start of its current failure streak.
+class FailureStreak(NamedTuple):
+    since: datetime
+    #: When the endpoint may be tried again; None: according to each delivery's schedule.
+    backoff_until: datetime | None
 
-    A success, or a gap between failures longer than `max_gap`, ends a streak. Returns None if the
+
+async def mark_endpoint_failing(
+    database: Database,
+    delivery: LeasedDelivery,
+    now: datetime,
+    *,
+    failures: int,
+    max_gap: timedelta,
+) -> FailureStreak | None:
+    """Record failed attempts to reach an endpoint; return its current failure streak.
+
+    A success, or a gap between failures longer than `max_gap`, ends a streak. From
+    `BACKOFF_AFTER_FAILURES` on, the endpoint pauses for 5 seconds, 10, 20, up to 5 minutes; late
+    failures of requests that were already in flight do not lengthen a pause. Returns None if the
     endpoint's URL or status has changed since the lease, or if the endpoint is deleted.
     """
-    since: datetime | None = await database.fetchval(
+    row = await database.fetchrow(
         f"""UPDATE webhook_endpoints
             SET last_failure_at = $4,
-                failing_since = CASE WHEN failing_since IS NOT NULL AND last_failure_at >= $5
-                                     THEN failing_since ELSE $4 END
-            WHERE {_SAME_ENDPOINT} RETURNING failing_since""",
+                failing_since = CASE WHEN {_CONTINUES} THEN failing_since ELSE $4 END,
+                failures = {_FAILURES},
+                backoff_step = CASE WHEN {_FAILURES} < {BACKOFF_AFTER_FAILURES} THEN 0
+                                    WHEN backoff_until > $4 THEN backoff_step
+                                    ELSE least(backoff_step + 1, 10) END,
+                backoff_until = CASE WHEN {_FAILURES} < {BACKOFF_AFTER_FAILURES} THEN NULL
+                                     WHEN backoff_until > $4 THEN backoff_until
+                                     ELSE $4 + make_interval(secs => {_BACKOFF_SECONDS}) END
+            WHERE {_SAME_ENDPOINT} RETURNING failing_since, backoff_until""",
         *_get_endpoint_values(delivery),
         now,
         now - max_gap,
+        failures,
     )
-    return since
+    return None if row is None else FailureStreak(*row)
 
 
 async def disable_endpoint(
@@ -251,6 +283,11 @@ async def disable_endpoint(
     )
 
 
+_CONTINUES: Final = "(failing_since IS NOT NULL AND last_failure_at >= $5)"
+_FAILURES: Final = f"(CASE WHEN {_CONTINUES} THEN failures ELSE 0 END + $6)"
+_BACKOFF_SECONDS: Final = (
+    f"least({_FIRST_BACKOFF_SECONDS} * 2 ^ backoff_step, {_MAX_BACKOFF_SECONDS})"
+)
 #: False once the endpoint's URL or status has changed, or the endpoint is deleted.
 _SAME_ENDPOINT = f"id = $1 AND url = $2 AND status_changed_at = $3 AND {_IS_ACTIVE}"
 

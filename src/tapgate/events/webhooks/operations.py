@@ -19,6 +19,7 @@ from tapgate.ledger.rules import loaded_rules
 from tapgate.runtime.store.signals import Signals
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids, signing
+from tapgate_client.clock import format_rfc3339
 from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.urls import TargetRejectedError
 from tapgate_client.schemas.webhooks import (
@@ -38,6 +39,8 @@ _trail = AuditTrail("webhook_endpoint")
 _delivery_trail = AuditTrail("webhook_delivery")
 
 LOOKUP_TIMEOUT_SECONDS = 2.0
+#: Deliveries that one request makes due, in one database transaction.
+MAX_REDELIVERIES = 1_000
 
 
 async def create(
@@ -173,6 +176,39 @@ async def redeliver(
         changes={"status": (before["status"], row["status"])},
     )
     return row
+
+
+async def redeliver_period(
+    tx: Transaction, actor: Actor, redelivery: queries.Redelivery
+) -> queries.RedeliveryProgress:
+    """Make the next deliveries in a period due now, at most `MAX_REDELIVERIES` per call.
+
+    A repeated call continues after the last delivery. Once the period is complete, it changes
+    nothing.
+    """
+    await queries.get(tx, redelivery.endpoint_id)
+    before = await queries.lock_redelivery(tx, redelivery)
+    if before.is_complete:
+        return before
+    requeued = await queries.requeue_period(
+        tx, redelivery, after=before.last_delivery_id, limit=MAX_REDELIVERIES
+    )
+    after = queries.RedeliveryProgress(
+        requeued[-1] if requeued else before.last_delivery_id,
+        before.redelivered + len(requeued),
+        len(requeued) < MAX_REDELIVERIES,
+    )
+    await queries.save_redelivery(tx, redelivery, after)
+    changes = {
+        "from": (None, format_rfc3339(redelivery.start)),
+        "to": (None, format_rfc3339(redelivery.end)),
+        "delivery_status": (redelivery.status, "pending"),
+        "deliveries": (before.redelivered, after.redelivered),
+    }
+    await _trail.record(
+        tx, actor, _encode_id(redelivery.endpoint_id), "redelivered", changes=changes
+    )
+    return after
 
 
 async def _record_change(

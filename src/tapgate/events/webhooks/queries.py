@@ -1,6 +1,8 @@
 """SQL queries for webhook endpoints, and for deliveries in the admin API."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
 
 import asyncpg
 
@@ -86,7 +88,10 @@ async def save(
         f"""UPDATE webhook_endpoints
             SET url = $2, events = $3, status = $4, status_reason = $5,
                 status_changed_at = CASE WHEN status = $4 THEN status_changed_at ELSE $6 END,
-                failing_since = CASE WHEN url = $2 AND status = $4 THEN failing_since END
+                failing_since = CASE WHEN url = $2 AND status = $4 THEN failing_since END,
+                failures = CASE WHEN url = $2 AND status = $4 THEN failures ELSE 0 END,
+                backoff_step = CASE WHEN url = $2 AND status = $4 THEN backoff_step ELSE 0 END,
+                backoff_until = CASE WHEN url = $2 AND status = $4 THEN backoff_until END
             WHERE id = $1 RETURNING {_ENDPOINT_COLUMNS}""",
         endpoint_id,
         url,
@@ -179,23 +184,90 @@ async def lock_delivery(tx: Transaction, endpoint_id: int, delivery_id: int) -> 
     return require_record(ids.DELIVERY, row)
 
 
-async def requeue(tx: Transaction, delivery_id: int) -> asyncpg.Record:
-    """Make the delivery pending and due, and restart its retry schedule.
+_SUCCESS: Final = """jsonb_build_object('number', attempts, 'attempted_at', ended_at,
+    'http_status', last_status, 'duration_ms', duration_ms, 'error', NULL)"""
+#: A successful attempt is added to the log, which so far was only stored in the delivery itself.
+_REQUEUE: Final = f"""
+    UPDATE deliveries SET status = 'pending', next_attempt_at = $2, ended_at = NULL,
+           attempts_before = attempts,
+           attempt_log = CASE WHEN status = 'delivered'
+                              THEN {build_log_sql("attempt_log", _SUCCESS)}
+                              ELSE attempt_log END"""
 
-    Adds a successful attempt to the log, which so far was only stored in the delivery itself.
-    """
-    success = """jsonb_build_object('number', attempts, 'attempted_at', ended_at,
-        'http_status', last_status, 'duration_ms', duration_ms, 'error', NULL)"""
+
+async def requeue(tx: Transaction, delivery_id: int) -> asyncpg.Record:
+    """Make the delivery pending and due, and restart its retry schedule."""
     return await tx.fetchrow(
-        f"""UPDATE deliveries SET status = 'pending', next_attempt_at = $2, ended_at = NULL,
-                   attempts_before = attempts,
-                   attempt_log = CASE WHEN status = 'delivered'
-                                      THEN {build_log_sql("attempt_log", success)}
-                                      ELSE attempt_log END
+        f"""{_REQUEUE}
             FROM events WHERE deliveries.id = $1 AND events.id = event_id
             RETURNING {_DELIVERY_COLUMNS}""",
         delivery_id,
         tx.now(),
+    )
+
+
+class RedeliveryProgress(NamedTuple):
+    """How far a period was redelivered. A period that is complete does not change."""
+
+    last_delivery_id: int
+    redelivered: int
+    is_complete: bool
+
+
+class Redelivery(NamedTuple):
+    endpoint_id: int
+    start: datetime
+    end: datetime
+    status: str
+
+
+async def lock_redelivery(tx: Transaction, redelivery: Redelivery) -> RedeliveryProgress:
+    """Return the progress, locked against the same request in another process."""
+    row = await tx.fetchrow(
+        """INSERT INTO webhook_redeliveries AS known (endpoint_id, from_time, to_time, status,
+               last_delivery_id, redelivered, is_complete, created_at)
+           VALUES ($1, $2, $3, $4, 0, 0, false, $5)
+           ON CONFLICT (endpoint_id, from_time, to_time, status)
+           DO UPDATE SET created_at = known.created_at
+           RETURNING last_delivery_id, redelivered, is_complete""",
+        *redelivery,
+        tx.now(),
+    )
+    return RedeliveryProgress(*row)
+
+
+async def requeue_period(
+    tx: Transaction, redelivery: Redelivery, *, after: int, limit: int
+) -> list[int]:
+    """Requeue the next deliveries in the period, and return their IDs, the largest last."""
+    rows = await tx.fetch(
+        f"""{_REQUEUE}
+            WHERE id = ANY (ARRAY(
+                SELECT id FROM deliveries
+                WHERE endpoint_id = $1 AND created_at >= $3 AND created_at < $4 AND status = $5
+                  AND id > $6
+                ORDER BY id LIMIT $7 FOR UPDATE))
+            RETURNING id""",
+        redelivery.endpoint_id,
+        tx.now(),
+        redelivery.start,
+        redelivery.end,
+        redelivery.status,
+        after,
+        limit,
+    )
+    return sorted(row["id"] for row in rows)
+
+
+async def save_redelivery(
+    tx: Transaction, redelivery: Redelivery, progress: RedeliveryProgress
+) -> None:
+    await tx.execute(
+        """UPDATE webhook_redeliveries
+           SET last_delivery_id = $5, redelivered = $6, is_complete = $7
+           WHERE (endpoint_id, from_time, to_time, status) = ($1, $2, $3, $4)""",
+        *redelivery,
+        *progress,
     )
 
 

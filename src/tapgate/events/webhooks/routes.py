@@ -1,6 +1,8 @@
 """Admin API for webhook endpoints and their deliveries."""
 
+from datetime import datetime, timedelta
 from operator import itemgetter
+from typing import Final
 
 import msgspec
 
@@ -14,20 +16,27 @@ from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
+from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.pagination import Page
+from tapgate_client.schemas.periods import parse_period_end, parse_period_start
 from tapgate_client.schemas.webhooks import (
     NewWebhookEndpoint,
+    PeriodRedelivery,
+    PeriodRedeliveryResult,
     SecretRotation,
     WebhookDelivery,
     WebhookDeliveryDetails,
     WebhookDeliveryFilters,
+    WebhookDeliveryStatus,
     WebhookEndpointFilters,
     WebhookEndpointRecord,
     WebhookEndpointStatus,
     WebhookEndpointUpdate,
     WebhookEndpointWithSecret,
 )
+
+_MAX_REDELIVERY_PERIOD: Final = timedelta(days=31)
 
 endpoints = Endpoints(
     "Webhooks",
@@ -247,3 +256,34 @@ async def redeliver_event(
     row = await operations.redeliver(tx, request.actor, id, delivery_id)
     hidden = await find_hidden_responses(tx, request.caller, tx.now(), [row])
     return model.to_delivery(row, hide_response=delivery_id in hidden)
+
+
+@endpoints.post("/{id}/redeliver", unguarded=Unguarded.NO_EFFECT)
+async def redeliver_period(
+    request: RequestContext, tx: Transaction, id: WebhookEndpointId, body: PeriodRedelivery
+) -> PeriodRedeliveryResult:
+    """Redeliver the events of a period under their delivery IDs, for example after an outage.
+
+    The period is that of the deliveries' creation; `to` must not be in the future. A request makes
+    at most 1,000 deliveries due: repeat it with the same values until `complete` is true. Further
+    repetitions change nothing, so a request can be repeated safely after a timeout.
+    """
+    redelivery = _build_redelivery(request, id, body, tx.now())
+    progress = await operations.redeliver_period(tx, request.actor, redelivery)
+    return PeriodRedeliveryResult(redelivered=progress.redelivered, complete=progress.is_complete)
+
+
+def _build_redelivery(
+    request: RequestContext, endpoint_id: int, body: PeriodRedelivery, now: datetime
+) -> queries.Redelivery:
+    zone = request.services.settings.timezone
+    start, end = parse_period_start(body.from_, zone), parse_period_end(body.to, zone)
+    assert start is not None
+    assert end is not None
+    if body.status == WebhookDeliveryStatus.PENDING:
+        raise invalid_field("status", "must not be pending: these deliveries are sent anyway")
+    if end > now:
+        raise invalid_field("to", "must not be in the future")
+    if not start < end <= start + _MAX_REDELIVERY_PERIOD:
+        raise invalid_field("to", "must be after from, by at most 31 days")
+    return queries.Redelivery(endpoint_id, start, end, body.status)

@@ -85,6 +85,9 @@ class WebhookWorker:
         self._failed = self._create_recorder(self._record_failed)
         self._released = self._create_recorder(self._record_released)
         self._checked_deleted_at = 0.0
+        #: Ends of the pauses of failing endpoints, as far as this process has noticed. After a
+        #: pause, it sends them one request at a time until one succeeds.
+        self._backing_off: dict[int, datetime] = {}
         #: Incremented at every endpoint change and whenever signals reconnect. While this process
         #: receives signals, a delivery leased in an earlier generation is not sent.
         self._generation = 0
@@ -95,6 +98,7 @@ class WebhookWorker:
 
     def _advance_generation(self) -> None:
         self._generation += 1
+        self._backing_off.clear()  # an endpoint that was changed or enabled is tried at once
 
     async def run(self) -> NoReturn:
         """Deliver events until canceled, then wait a few seconds for attempts in progress."""
@@ -120,10 +124,16 @@ class WebhookWorker:
             now=now,
             limit=_MAX_LEASED - self._runner.leased,
             capacity=MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT,
-            capacities=self._runner.get_capacities(),
+            capacities=self._get_capacities(),
         )
         if leased:
             await self._start_attempts(leased, generation)
+
+    def _get_capacities(self) -> dict[int, int]:
+        capacities = self._runner.get_capacities()
+        for endpoint_id in self._backing_off:
+            capacities[endpoint_id] = 0 if self._runner.has_jobs(endpoint_id) else 1
+        return capacities
 
     async def wait_until_idle(self) -> None:
         """Return when no attempt is in progress and all results are recorded."""
@@ -205,7 +215,8 @@ class WebhookWorker:
             await self._require_unchanged(attempt)
 
         delivery, now = attempt.delivery, self._services.clock()
-        if self._has_expired(attempt, now):
+        is_paused = self._backing_off.get(delivery.endpoint_id, now) > now
+        if is_paused or self._has_expired(attempt, now):
             raise _EndpointChangedError
         try:
             body = model.encode_body(delivery.event, delivery.occurred_at, attempt.data)
@@ -269,6 +280,8 @@ class WebhookWorker:
 
     async def _record_delivered(self, results: list[_Result]) -> None:
         await delivery_queue.mark_delivered(self._database, results, self._services.clock())
+        for delivery, _ in results:
+            self._backing_off.pop(delivery.endpoint_id, None)
 
     async def _record_released(self, results: list[_Result]) -> None:
         deliveries = [delivery for delivery, _ in results]
@@ -276,7 +289,7 @@ class WebhookWorker:
 
     async def _record_failed(self, results: list[_Result]) -> None:
         now = self._services.clock()
-        failed, failing = [], dict[int, LeasedDelivery]()
+        failed, failing = [], defaultdict[int, list[LeasedDelivery]](list)
         for delivery, result in results:
             is_disabled = result.status == _GONE_STATUS and await self._disable_endpoint(
                 delivery, StatusReason.GONE
@@ -291,18 +304,29 @@ class WebhookWorker:
                 problem=result.problem,
             )
             if not result.is_internal and not is_disabled:
-                failing[delivery.endpoint_id] = delivery
+                failing[delivery.endpoint_id].append(delivery)
         await delivery_queue.record_failed_attempts(self._database, failed, now)
-        for delivery in failing.values():
-            await self._record_failure(delivery, now)
+        for deliveries in failing.values():
+            await self._record_failures(deliveries, now)
 
-    async def _record_failure(self, delivery: LeasedDelivery, now: datetime) -> None:
-        """Record an endpoint failure; disable the endpoint if its failure streak is too long."""
-        since = await delivery_queue.mark_endpoint_failing(
-            self._database, delivery, now, max_gap=model.MAX_FAILURE_GAP
+    async def _record_failures(self, deliveries: Sequence[LeasedDelivery], now: datetime) -> None:
+        """Record an endpoint's failures; disable it if its failure streak is too long."""
+        delivery = deliveries[-1]
+        streak = await delivery_queue.mark_endpoint_failing(
+            self._database,
+            delivery,
+            now,
+            failures=len(deliveries),
+            max_gap=model.MAX_FAILURE_GAP,
         )
-        if since is not None and now - since >= model.DISABLE_AFTER:
-            await self._disable_endpoint(delivery, StatusReason.FAILING, if_failing_since=since)
+        if streak is None:
+            return
+        if streak.backoff_until is not None:
+            self._backing_off[delivery.endpoint_id] = streak.backoff_until
+        if now - streak.since >= model.DISABLE_AFTER:
+            await self._disable_endpoint(
+                delivery, StatusReason.FAILING, if_failing_since=streak.since
+            )
 
     async def _disable_endpoint(
         self,

@@ -30,7 +30,7 @@ _ACTIONS: Final[Mapping[str, str]] = {
     "dispute": "accepted answered created refunded rejected withdrawn",
     "fee_rules": "replaced",
     "gl_codes": "updated",
-    "installation": "restored secret_key_hashes_discarded secret_key_replaced",
+    "installation": "recovered restored secret_key_hashes_discarded secret_key_replaced",
     "keyset": "created retired",
     "ledger": "archive_dropped archive_restored archived verified",
     "ledger_day": "closed",
@@ -50,7 +50,7 @@ _ACTIONS: Final[Mapping[str, str]] = {
     "terminal": "blocked created unblocked",
     "transaction": "completed failed receipt_resent refunded reversed",
     "webhook_delivery": "redelivered",
-    "webhook_endpoint": "created deleted disabled secret_rotated tested updated",
+    "webhook_endpoint": "created deleted disabled redelivered secret_rotated tested updated",
 }
 AUDIT_EVENTS: Final = tuple(
     f"{resource}.{action}" for resource, actions in _ACTIONS.items() for action in actions.split()

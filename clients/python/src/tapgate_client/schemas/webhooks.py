@@ -8,6 +8,7 @@ import msgspec
 from tapgate_client.schemas.common import Redacted
 from tapgate_client.schemas.fields import Choice, IntegerRange, ListLength
 from tapgate_client.schemas.pagination import PageQuery
+from tapgate_client.schemas.periods import PeriodBound
 from tapgate_client.schemas.urls import TargetUrlRule
 from tapgate_client.schemas.values import Example, Id, Time, Url
 
@@ -170,6 +171,21 @@ class WebhookEndpointFilters(PageQuery, kw_only=True):
 
 class WebhookDeliveryFilters(PageQuery, kw_only=True):
     status: WebhookDeliveryStatus | None = None
+
+
+class PeriodRedelivery(msgspec.Struct, kw_only=True):
+    """Deliveries to send again: those created in a period of at most 31 days, with this status."""
+
+    from_: Annotated[PeriodBound, Example("2026-01-31T10:00:00Z")] = msgspec.field(name="from")
+    to: Annotated[PeriodBound, Example("2026-01-31T12:00:00Z")]
+    status: WebhookDeliveryStatus = WebhookDeliveryStatus.FAILED
+
+
+class PeriodRedeliveryResult(msgspec.Struct, kw_only=True):
+    """`redelivered` counts all repetitions of the request. Repeat it until `complete` is true."""
+
+    redelivered: int
+    complete: bool
 
 
 class WebhookEndpointWithSecret(Redacted, WebhookEndpointRecord, frozen=True, kw_only=True):
