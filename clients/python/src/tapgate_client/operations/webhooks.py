@@ -4,8 +4,10 @@
 from collections.abc import Sequence
 
 from tapgate_client.declaration import M, OperationGroup, acts, lists, reads, sets
+from tapgate_client.encoding import DateTimeLike
 from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.webhooks import (
+    PeriodRedeliveryResult,
     WebhookDelivery,
     WebhookDeliveryDetails,
     WebhookEndpointRecord,
@@ -190,4 +192,35 @@ class WebhooksOperations(OperationGroup[M]):
 
         Example:
             client.webhooks.redeliver_event("whk_0800000000000", "dlv_0800000000000")
+        """
+
+    @acts("POST /api/v1/admin/webhook-endpoints/{id}/redeliver")
+    def redeliver_period(
+        self,
+        id: str,
+        *,
+        from_: DateTimeLike,
+        to: DateTimeLike,
+        status: str | None = None,
+    ) -> PeriodRedeliveryResult:
+        """Redeliver the events of a period under their delivery IDs, for example after an outage.
+
+        The period is that of the deliveries' creation; `to` must not be in the future. A request
+        makes at most 1,000 deliveries due: repeat it with the same values until `complete` is true.
+        Further repetitions change nothing, so a request can be repeated safely after a timeout.
+
+        Access: an admin (system_admin).
+
+        Args:
+            from_: RFC 3339 time, or date in the platform's time zone; inclusive.
+            to: RFC 3339 time, or date in the platform's time zone; inclusive.
+            status: Default: `failed`.
+
+        Example:
+            client.webhooks.redeliver_period(
+                "whk_0800000000000",
+                from_="2026-01-31T10:00:00Z",
+                to="2026-01-31T12:00:00Z",
+                status="pending",
+            )
         """
