@@ -114,9 +114,8 @@ async def test_code_reaches_a_phone_by_sms_and_support_sees_it(
     assert response.status_code == 200
     assert (await wait_for_status(services_driver, record, "delivered"))["channel"] == "sms"
     timeline = await get_subscriber_list(services_driver, record, "timeline?kind=message")
-    assert [(item["status"], item["message_channel"]) for item in timeline] == [
-        ("delivered", "sms")
-    ]
+    statuses = [(item["status"], item["message_channel"]) for item in timeline]
+    assert statuses == [("delivered", "sms")]
 
 
 async def test_attempts_are_counted(

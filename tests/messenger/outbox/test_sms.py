@@ -314,9 +314,10 @@ async def test_report_about_a_chat_message_is_unknown(sms_driver: SmsDriver) -> 
     await sms_driver.use_chat()
     await sms_driver.enqueue(CODE)
     assert not await report(sms_driver, MessageStatus.DELIVERED)
-    assert not await record_report(
+    is_recorded = await record_report(
         sms_driver.database, 5, MessageStatus.FAILED, sms_driver.clock(), keep_content=True
     )
+    assert not is_recorded
 
 
 async def test_id_of_the_sms_is_the_id_of_the_outbox_row(sms_driver: SmsDriver) -> None:

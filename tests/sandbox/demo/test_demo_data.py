@@ -189,9 +189,8 @@ async def test_demo_has_one_of_each_way_to_undo_a_payment(demo_database: Databas
     )
     assert reversed_type == chart.AGENT_CASHIN
     notices = await demo_database.fetch("SELECT DISTINCT template FROM messages")
-    assert {"recall_request", "dispute_updated", "card_changed"} <= {
-        row["template"] for row in notices
-    }
+    templates = {row["template"] for row in notices}
+    assert {"recall_request", "dispute_updated", "card_changed"} <= templates
 
 
 async def test_transactions_are_in_the_past_and_in_order(demo_database: Database) -> None:

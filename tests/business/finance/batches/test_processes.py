@@ -81,9 +81,10 @@ async def require_paid_once(harness: Harness, batch_id: str, phones: list[str]) 
            FROM transactions WHERE type = 'batch_credit' AND status = 'completed'"""
     )
     assert [tuple(row) for row in rows] == [(len(phones), len(phones), len(phones) * 100)]
-    assert await harness.database.fetchval(
+    paid = await harness.database.fetchval(
         "SELECT count(*) FROM accounts WHERE kind = 'wallet' AND balance = 100"
-    ) == len(phones)
+    )
+    assert paid == len(phones)
     await require_balanced_books(harness.database)
 
 
