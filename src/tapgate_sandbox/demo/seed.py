@@ -38,6 +38,7 @@ from tapgate_sandbox.demo import country, people, signing_cards, undo
 from tapgate_sandbox.demo.batches import pay_batch
 from tapgate_sandbox.demo.country import Person, Size
 from tapgate_sandbox.demo.documents import draw_document
+from tapgate_sandbox.demo.finance import open_bank_accounts, pay_out
 from tapgate_sandbox.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
 
 P = ParamSpec("P")
@@ -343,6 +344,12 @@ class Seeder:
         """Pay each receiver a small grant in one batch."""
         lines = [(get_phone_number(receiver), "40") for receiver in receivers]
         await pay_batch(self._services, _ACTOR, name, partner_id, lines, before_run)
+
+    async def open_bank_accounts(self, shop: Shop) -> None:
+        await open_bank_accounts(self._services, _ACTOR, shop.id)
+
+    async def pay_out(self, shop: Shop) -> None:
+        await pay_out(self._services, shop.id)
 
     async def ask_support(self, resident: Resident, text: str) -> None:
         message = NewSupportMessage(phone_number=get_phone_number(resident), text=text)

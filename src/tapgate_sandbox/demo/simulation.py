@@ -353,12 +353,16 @@ class Simulation:
                 await self._lose_card()
             case 9:
                 await self._use_expired_card()
+            case 8:
+                await self._seeder.open_bank_accounts(self._country.shops[0])
             case 6:
                 await self._block_subscriber()
             case 3 | 2:  # a thief repeats a payment's tap on the next day
                 resident, shop = self._country.residents[seed.CLONED_CARD], self._country.shops[0]
                 price, is_clone = 30 * self._major_unit, days_left == 2
                 await self._transactions.pay(resident, shop, price, is_clone=is_clone)
+            case 4:
+                await self._seeder.pay_out(self._country.shops[0])
             case 1:
                 await self._sell_house()
 

@@ -21,6 +21,7 @@ from tapgate.ledger.rules.loaded_rules import insert_defaults
 from tapgate.ledger.verification.verify import verify
 from tapgate.runtime.store.database import Database
 from tapgate.server.gateway_services import open_services
+from tapgate_client.schemas.payouts import PayoutStatus
 from tapgate_sandbox.demo import build as demo
 from tapgate_sandbox.demo.build import DemoError, build_demo
 from tapgate_sandbox.demo.country import SIZES, Size
@@ -160,6 +161,16 @@ async def test_demo_has_participants_of_every_kind_in_various_states(
     assert await demo_database.fetchval("SELECT max(failures) FROM pins") < 3
     terminals = "SELECT count(*) FROM terminals WHERE last_seen_at IS NOT NULL"
     assert await demo_database.fetchval(terminals) >= size.merchants
+
+
+async def test_demo_has_payouts_in_every_state_and_one_unmatched_line(
+    demo_database: Database,
+) -> None:
+    states = await demo_database.fetch("SELECT status FROM payouts ORDER BY status")
+    assert [row["status"] for row in states] == sorted(PayoutStatus)
+    lines = await demo_database.fetch("SELECT status, description FROM bank_statement_lines")
+    open_lines = [row["description"] for row in lines if row["status"] == "unmatched"]
+    assert (len(lines), open_lines) == (4, ["Monthly fee"])
 
 
 async def test_demo_has_a_batch_with_one_failed_line(demo_database: Database) -> None:
