@@ -26,3 +26,5 @@ GRACE: Final = Field(
     ),
     value="0",
 )
+#: Reference of a deposit, by which it is matched with the bank statement.
+BANK_REFERENCE: Final = Field("reference", required=False, hint="As on the bank statement")

@@ -104,7 +104,7 @@ ACTIONS = (
         description="Use this after you receive the agent's money in cash or by bank transfer. "
         "Moves the amount from the platform's cash account to the float immediately.",
         button="Fund",
-        fields=(fields.AMOUNT, fields.MEMO),
+        fields=(fields.AMOUNT, fields.BANK_REFERENCE, fields.MEMO),
         success_message="Float funded.",
         moves_money=True,
     ),

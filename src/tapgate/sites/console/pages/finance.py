@@ -53,7 +53,7 @@ async def show_finance(request: PageRequest) -> Reply[bytes]:
         ),
         requested=_list_payouts(request, "requested", _MAX_PAYOUTS),
         submitted=_list_payouts(request, "submitted", _MAX_LISTED),
-        returned=_list_payouts(request, "returned", _MAX_LISTED),
+        paid=_list_payouts(request, "paid", _MAX_LISTED),
         runs=request.get("/api/v1/payout-runs", {"limit": 1}),
         safeguarding=request.get(_SAFEGUARDING),
     )

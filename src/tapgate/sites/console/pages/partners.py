@@ -63,7 +63,10 @@ ACTIONS = (
         title="Add funds",
         description="Use this after you receive the partner's money in cash or by bank transfer. "
         "Moves the amount from the platform's cash account to the partner's account immediately.",
-        fields=(Field("amount", kind="money", hint="For example, 50000"),),
+        fields=(
+            Field("amount", kind="money", hint="For example, 50000"),
+            fields.BANK_REFERENCE,
+        ),
         success_message="Funds added.",
         moves_money=True,
     ),
