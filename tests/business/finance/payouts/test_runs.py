@@ -22,6 +22,7 @@ from builders.payouts import (
     post_run,
     request_payout,
 )
+from business.finance.payouts.pain_structure import require_structure
 from cases import each
 from harness import Harness, parse_error
 from tapgate.business.finance.payouts.bank_files import is_iban
@@ -75,7 +76,7 @@ async def test_bank_file_has_the_structure_of_pain_001_and_never_changes(harness
     merchant = await harness.get_processor_id(await harness.create_processor())
     await fund_owner(harness, merchant, "1000")
     await create_bank_account(
-        harness, merchant, holder_name="Fofanah & Söhne", number="DE89370400440532013000",
+        harness, merchant, holder_name="Fofanah & S\x01öhne", number="DE89370400440532013000",
         bank_code="COBADEFFXXX",
     )  # fmt: skip
     agent = await create_agent(harness, balance="100")
@@ -109,6 +110,7 @@ async def test_bank_file_has_the_structure_of_pain_001_and_never_changes(harness
 def check_pain_file(content: bytes, payouts: list[dict[str, Any]]) -> None:
     root = ElementTree.fromstring(content)
     assert root.tag == f"{NAMESPACE}Document"
+    require_structure(root)
     (initiation,) = root
     assert list_tags(initiation) == ["GrpHdr", "PmtInf"]
     header, payment = initiation
@@ -123,7 +125,7 @@ def check_pain_file(content: bytes, payouts: list[dict[str, Any]]) -> None:
         assert list_tags(transfer) == ["PmtId", "Amt", "CdtrAgt", "Cdtr", "CdtrAcct", "RmtInf"]
         assert find(transfer, "PmtId/EndToEndId") == payout["reference"]
         assert find(transfer, "Amt/InstdAmt") == payout["amount"]
-    assert find(transfers[0], "Cdtr/Nm") == "Fofanah & Söhne"
+    assert find(transfers[0], "Cdtr/Nm") == "Fofanah & S öhne"
     assert find(transfers[0], "CdtrAcct/Id/IBAN") == "DE89370400440532013000"
     assert find(transfers[0], "CdtrAgt/FinInstnId/BICFI") == "COBADEFFXXX"
     assert find(transfers[1], "CdtrAcct/Id/Othr/Id") == "003-12/99"

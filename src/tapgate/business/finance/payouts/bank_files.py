@@ -20,6 +20,8 @@ _NAMESPACE: Final = "urn:iso:std:iso:20022:tech:xsd:pain.001.001.09"
 _XML_CONTENT_TYPE: Final = "application/xml"
 _IBAN: Final = re.compile(r"[A-Z]{2}[0-9]{2}[0-9A-Z]{11,30}", re.ASCII)
 _BIC: Final = re.compile(r"[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}(?:[A-Z0-9]{3})?", re.ASCII)
+#: Characters that XML cannot contain, even escaped.
+_NO_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _CSV_COLUMNS: Final = (
     "reference", "holder_name", "bank_code", "bank_name", "number", "amount", "currency",
 )  # fmt: skip
@@ -114,7 +116,7 @@ def _iter_payments(run: PayoutRun, payments: Sequence[_Payment]) -> Iterator[str
 
 
 def _render_name(name: str) -> str:
-    return f"<Nm>{escape(name)}</Nm>"
+    return f"<Nm>{escape(_NO_XML.sub(' ', name))}</Nm>"
 
 
 def _render_account(number: str) -> str:
