@@ -64,6 +64,9 @@ async def test_day_is_played_from_the_finance_page(
     statement_url = f"/console/bank-statements/{line['statement_id']}"
     page = await finance.get_page_text(f"{statement_url}?status=posted")
     assert "Bank fee" in page and "Unmatch" in page
+    (posted,) = await list_lines(harness, status="posted")
+    transaction = await finance.get_page_text(f"/console/transactions/{posted['transaction_id']}")
+    assert "Bank posting" in transaction and "FEE-1" in transaction
     await finance.submit_action("bank_line.unmatch", {}, id=line["id"])
     await finance.submit_action("bank_line.ignore", {"reason": "Known"}, id=line["id"])
     assert "Nobody is missing money" in await finance.get_page_text(FINANCE_URL)
