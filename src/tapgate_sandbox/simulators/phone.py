@@ -71,7 +71,9 @@ def _require_role(request: PageRequest) -> None:
 @pages.get("/simulator/phone")
 async def render_phone_page(request: PageRequest) -> Reply[bytes]:
     _require_role(request)
-    number = load_example_phone(request.context.services.settings.data_dir)
+    number = request.query.get("phone")
+    if number is None or not _PHONE_PATTERN.fullmatch(number):
+        number = load_example_phone(request.context.services.settings.data_dir)
     people = [] if number is None else await _search_people(request, number)
     person = next((item for item in people if item["phone"] == number), None)
     return request.render("phone.html", person=person)

@@ -44,18 +44,22 @@ async def render_terminal_page(request: PageRequest) -> Reply[bytes]:
         f"POST {_KEYS_PATH}",
         message="The POS simulator creates a signing key, which your role does not allow",
     )
+    return request.render("pos.html", **await build_terminal_values(request))
+
+
+async def build_terminal_values(request: PageRequest) -> dict[str, Any]:
+    """Return what the templates of the terminal show."""
     merchants = await _list_merchants(request)
     settings, people = request.context.services.settings, _load_example_people(request)
-    return request.render(
-        "pos.html",
-        merchants=[merchant for merchant in merchants if merchant["terminals"]],
-        has_test_terminal=any(
+    return {
+        "merchants": [merchant for merchant in merchants if merchant["terminals"]],
+        "has_test_terminal": any(
             merchant["name"] == _SIMULATOR_MERCHANT_NAME for merchant in merchants
         ),
-        decimals=money.get_decimals(settings.currency),
-        examples=people,
-        signing_serials=await _find_signing_serials(request, people),
-    )
+        "decimals": money.get_decimals(settings.currency),
+        "examples": people,
+        "signing_serials": await _find_signing_serials(request, people),
+    }
 
 
 async def _list_merchants(request: PageRequest) -> list[dict[str, Any]]:

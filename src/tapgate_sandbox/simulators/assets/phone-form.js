@@ -3,28 +3,29 @@
 
 import { RequestError } from "./phone-api.js";
 import { createElement } from "./phone-bubbles.js";
-import { Sheet, getDefaultFocus } from "./phone-sheet.js";
+import { Sheet } from "./phone-sheet.js";
 
 const FIELDS = ["code", "pin", "new_pin", "repeated_pin"];
 const PIN_DIGITS = 4;
 const CODE_DIGITS = 6;
-const element = (id) => document.getElementById(id);
 
 export class PinForm {
   #token = null;
   #isBusy = false;
   #activeInput = null;
 
-  constructor(api, background, onSuccess) {
+  /** `element(id)` finds a part of the handset; `onSuccess(token)` gets the completed form. */
+  constructor(api, element, onSuccess) {
+    this.element = element;
     this.channel = new EncryptedChannel(api);
     this.onSuccess = onSuccess;
     this.form = element("pin-form");
-    this.sheet = new Sheet(this.form, background, () => this.#reset());
+    this.sheet = new Sheet(this.form, element("chat"), () => this.#reset());
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#submit();
     });
-    element("pad").addEventListener("click", (event) => this.#press(event.target.closest("button")));
+    this.element("pad").addEventListener("click", (event) => this.#press(event.target.closest("button")));
   }
 
   async open(token, opener) {
@@ -36,7 +37,7 @@ export class PinForm {
   }
 
   get #inputs() {
-    return [...element("pin-fields").querySelectorAll("input")];
+    return [...this.element("pin-fields").querySelectorAll("input")];
   }
 
   // Removes everything that was entered from the page.
@@ -44,11 +45,11 @@ export class PinForm {
     this.#token = null;
     this.#activeInput = null;
     for (const input of this.#inputs) input.value = "";
-    element("pin-fields").replaceChildren();
-    element("pin-title").textContent = translate("PIN");
-    element("pin-text").textContent = translate("Loading…");
+    this.element("pin-fields").replaceChildren();
+    this.element("pin-title").textContent = translate("PIN");
+    this.element("pin-text").textContent = translate("Loading…");
     this.#showError("");
-    element("pin-send").hidden = element("pad").hidden = true;
+    this.element("pin-send").hidden = this.element("pad").hidden = true;
   }
 
   async #submit() {
@@ -67,7 +68,7 @@ export class PinForm {
   async #request(content) {
     const token = this.#token;
     this.#isBusy = true;
-    element("pin-send").disabled = true;
+    this.element("pin-send").disabled = true;
     try {
       const response = await this.channel.request({ version: "3.0", flow_token: token, ...content });
       if (this.#token !== token) return;
@@ -77,19 +78,19 @@ export class PinForm {
       if (this.#token === token) this.#showError(error.message);
     } finally {
       this.#isBusy = false;
-      element("pin-send").disabled = false;
+      this.element("pin-send").disabled = false;
     }
   }
 
   #handleResponse(response, token) {
     if (response.error_msg) {
-      element("pin-text").textContent = "";
-      element("pin-fields").replaceChildren();
-      element("pin-send").hidden = element("pad").hidden = true;
+      this.element("pin-text").textContent = "";
+      this.element("pin-fields").replaceChildren();
+      this.element("pin-send").hidden = this.element("pad").hidden = true;
       this.#showError(response.error_msg);
       this.form.querySelector("[data-close-sheet]").focus();
     } else if (response.screen === "SUCCESS") {
-      this.sheet.close(getDefaultFocus());
+      this.sheet.close();
       this.onSuccess(token);
     } else {
       this.#show(response.data);
@@ -97,12 +98,12 @@ export class PinForm {
   }
 
   #show(data) {
-    element("pin-title").textContent = data.heading;
-    element("pin-text").textContent = data.text.replaceAll("*", "");
-    element("pin-send").textContent = data.button;
-    element("pin-send").hidden = element("pad").hidden = false;
+    this.element("pin-title").textContent = data.heading;
+    this.element("pin-text").textContent = data.text.replaceAll("*", "");
+    this.element("pin-send").textContent = data.button;
+    this.element("pin-send").hidden = this.element("pad").hidden = false;
     const names = FIELDS.filter((name) => `${name}_label` in data);
-    element("pin-fields").replaceChildren(...names.map((name) => this.#createField(name, data)));
+    this.element("pin-fields").replaceChildren(...names.map((name) => this.#createField(name, data)));
     this.#showError(data.error_message || "");
     this.#focusInput(this.#inputs[0]);
   }
@@ -110,9 +111,9 @@ export class PinForm {
   #createField(name, data) {
     const label = createElement("label", "", data[`${name}_label`]);
     const input = createElement("input", "digits");
-    Object.assign(input, { type: "password", name, id: `form-${name}`, maxLength: name === "code" ? CODE_DIGITS : PIN_DIGITS, autocomplete: "off" });
+    Object.assign(input, { type: "password", name, id: `${this.form.id}-${name}`, maxLength: name === "code" ? CODE_DIGITS : PIN_DIGITS, autocomplete: "off" });
     input.inputMode = matchMedia("(pointer: coarse)").matches ? "none" : "numeric";
-    input.setAttribute("aria-describedby", "pin-problem");
+    input.setAttribute("aria-describedby", this.element("pin-problem").id);
     if (name !== "code") input.placeholder = data.hint;
     label.htmlFor = input.id;
     input.addEventListener("focus", () => { this.#activeInput = input; });
@@ -143,7 +144,7 @@ export class PinForm {
   }
 
   #showError(message) {
-    const target = element("pin-problem");
+    const target = this.element("pin-problem");
     target.textContent = message;
     target.hidden = !message;
   }

@@ -1,11 +1,5 @@
 // A sheet that slides over the chat. It keeps the focus until it is closed, and then returns it.
 
-// Returns the default focus target. On a phone, focusing the text field would open the keyboard
-// over the reply.
-export function getDefaultFocus() {
-  return document.getElementById(matchMedia("(pointer: coarse)").matches ? "log" : "message");
-}
-
 export class Sheet {
   #opener = null;
 

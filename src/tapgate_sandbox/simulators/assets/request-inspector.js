@@ -11,6 +11,7 @@ export async function sendSigned(key, path, value) {
   const body = await response.json();
   const replayed = response.headers.get("Idempotent-Replayed") === "true";
   showResponse(request, response, body, replayed);
+  document.dispatchEvent(new CustomEvent("pos:response", { detail: { path, value, status: response.status, body, replayed } }));
   return { ok: response.ok, status: response.status, body, replayed };
 }
 

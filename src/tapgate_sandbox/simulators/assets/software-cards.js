@@ -51,6 +51,7 @@ export function createSoftwareCards(csrf, onChange) {
     element("chip-status").textContent = describe(card);
     element("clone").textContent = card.isClone ? translate("Use the original card") : translate("Clone this card");
     element("tap").classList.toggle("cloned", Boolean(card.isClone));
+    document.dispatchEvent(new CustomEvent("pos:card", { detail: { ...card, counter: chips.get(card.serial)?.counter } }));
   }
 
   element("clone").addEventListener("click", () => onChange({ ...shown, isClone: !shown.isClone }));
