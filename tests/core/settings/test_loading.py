@@ -41,7 +41,7 @@ def test_defaults_apply_without_any_variable() -> None:
     assert (settings.max_connections, settings.max_connections_per_address) == (4096, 256)
     assert (settings.currency, str(settings.timezone)) == ("SLE", "UTC")
     assert (settings.refuse_weak_pins, settings.demo) == (True, "small")
-    assert (settings.float_low, settings.receipts) == (1000, "received")
+    assert (settings.float_low, settings.receipts) == (1000, "all")
     assert settings.messenger_verify_token == "dev-verify-token"
     assert (settings.messenger_rate, settings.messenger_text_pin) == (30, False)
     assert settings.messenger_app_secret is None

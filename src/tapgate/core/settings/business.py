@@ -4,6 +4,7 @@ from enum import StrEnum
 from zoneinfo import ZoneInfo
 
 from tapgate.core.settings.declaration import Match, Setting, SettingGroup, Values
+from tapgate.core.settings.nodes import Demo
 from tapgate.core.settings.value_types import (
     Choice,
     Country,
@@ -35,6 +36,10 @@ class DayClose(StrEnum):
 
 def _derive_country(values: Values) -> str | None:
     return "SL" if values["currency"] == "SLE" else None
+
+
+def _derive_receipts(values: Values) -> Receipts:
+    return Receipts.RECEIVED if values["demo"] is Demo.OFF else Receipts.ALL
 
 
 class BusinessSettings(SettingGroup):
@@ -165,10 +170,11 @@ class BusinessSettings(SettingGroup):
     )
     receipts = Setting(
         Choice((Receipts.OFF, Receipts.RECEIVED, Receipts.ALL)),
-        Receipts.RECEIVED,
+        _derive_receipts,
         "Phone receipts",
         "Receipts sent to subscribers' phones: `off`, `received` (money received) or `all` (also"
-        " payments made). See [Messages to phones](running.md#messages-to-phones).",
+        " payments made). See [Messages to phones](running.md#messages-to-phones). Default: `all`"
+        " with demo data, otherwise `received`.",
         example="all",
         match=Match.WARN,
         used_by=NodeRole.GATEWAY,
