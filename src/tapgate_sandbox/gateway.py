@@ -8,13 +8,13 @@ from tapgate.http import worker
 from tapgate.http.api.app import App
 from tapgate.http.api.services import Services
 from tapgate.server import gateway
-from tapgate_sandbox.simulators.site import build_simulator_site
+from tapgate_sandbox.simulators.site import build_simulator_sites
 
 
 def create_app(services: Services) -> App:
     if not services.settings.has_simulators:
         raise SettingsError(f"there are no simulators in {services.settings.environment}")
-    return gateway.create_app(services, [build_simulator_site()])
+    return gateway.create_app(services, build_simulator_sites())
 
 
 async def main() -> None:

@@ -15,7 +15,7 @@ from tapgate.sites.console.pages.texts import get_file_translator, render_texts
 from tapgate.sites.console.rendering import build_environment
 from tapgate.sites.console.site import Pages, PageSite
 from tapgate.sites.console.translation.translator import Language
-from tapgate_sandbox.simulators import phone, pos, sign_in, try_it
+from tapgate_sandbox.simulators import phone, pos, sign_in, stage_page, try_it
 
 _PACKAGE: Final = "tapgate_sandbox.simulators"
 
@@ -27,6 +27,7 @@ PAGES: Final[tuple[Pages, ...]] = (
     phone.pages,
     sign_in.pages,
     try_it.pages,
+    stage_page.pages,
 )
 
 
@@ -42,13 +43,20 @@ async def serve_texts(request: PageRequest, file: str) -> Reply[bytes]:
 
 
 @cache
-def build_simulator_site() -> PageSite:
-    return PageSite(
-        "/simulator",
-        chain.from_iterable(PAGES),
-        {
-            language: build_environment(_PACKAGE, "tapgate.sites.console", language=language)
-            for language in Language
-        },
-        PackagedFiles(_PACKAGE, "assets", SECURITY_HEADERS),
+def build_simulator_sites() -> tuple[PageSite, ...]:
+    """Return the simulators, and the stage that shows them together."""
+    templates = {
+        language: build_environment(_PACKAGE, "tapgate.sites.console", language=language)
+        for language in Language
+    }
+    assets = PackagedFiles(_PACKAGE, "assets", SECURITY_HEADERS)
+    all_pages = list(chain.from_iterable(PAGES))
+    return tuple(
+        PageSite(
+            prefix,
+            [page for page in all_pages if page.path.startswith(prefix)],
+            templates,
+            assets,
+        )
+        for prefix in ("/simulator", "/stage")
     )

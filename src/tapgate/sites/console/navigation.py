@@ -182,6 +182,7 @@ GROUPS: Final = (
                     Page("/console/request-logs", "API requests", "GET /api/v1/admin/request-logs"),
                     Page("/guide/api", source_text("API reference")),
                     Page("/guide", "Guide"),
+                    Page("/stage", source_text("Stage"), is_simulator=True),
                     Page("/simulator/pos", source_text("POS simulator"), is_simulator=True),
                     Page("/simulator/phone", "Phone simulator", is_simulator=True),
                 ),
