@@ -95,6 +95,8 @@ _PARTIAL_PATHS: Final = {
     "/simulator/pos/cards",
     "/simulator/sign-in",
     "/simulator/texts/{file}",
+    "/simulator/try-it",
+    "/stage/feed",
 }
 
 _DECLARED_PATHS: Final = sorted(
@@ -125,6 +127,7 @@ _DARK_MODE_PATHS: Final = {
     "/console/audit",
     "/simulator/pos",
     "/simulator/phone",
+    "/stage",
     _TAP_PATH,
 }
 
@@ -239,7 +242,7 @@ async def test_every_page_fits_a_phone_and_a_desktop_in_french(
     findings: dict[str, str | int] = {}
     devices = [("phone", PHONE_VIEWPORT), ("desktop", DESKTOP_VIEWPORT)]
     for path, url in page_urls.items():
-        if not path.startswith(("/console", "/simulator")):
+        if not path.startswith(("/console", "/simulator", "/stage")):
             continue
         await tab.open(url)
         if (language := await tab.page.evaluate("document.documentElement.lang")) != "fr":
