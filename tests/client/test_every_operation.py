@@ -484,6 +484,27 @@ async def call_wallet_operations(
     assert file.media_type.startswith("text/csv")
 
 
+async def call_float_request_operations(
+    client_factory: ClientFactory, admin: AsyncTapgateClient, agent_id: str
+) -> None:
+    async with client_factory.create_for_service() as messenger:
+
+        async def ask() -> str:
+            asked = await messenger.float_requests.request_float(agent_id, amount="10")
+            return asked.id
+
+        passed_on = await messenger.float_requests.pass_on(await ask())
+        assert passed_on.waits_for == "finance"
+        assert (await admin.float_requests.fund(passed_on.id)).amount == "10.00 SLE"
+        sent = await messenger.float_requests.fund_by_transfer(await ask(), pin=AGENT_PIN)
+        assert sent.amount == "10.00 SLE"
+        cancelled = await messenger.float_requests.cancel(await ask())
+        assert await messenger.float_requests.get(cancelled.id) == cancelled
+        declined = await admin.float_requests.decline(await ask(), reason="Deposit first")
+        listed = admin.float_requests.list(agent_id=agent_id, status="declined")
+        assert [item async for item in listed] == [declined]
+
+
 async def call_agent_operations(
     client_factory: ClientFactory,
     admin: AsyncTapgateClient,
@@ -508,6 +529,7 @@ async def call_agent_operations(
     await third_party.agents.transfer_float(
         from_agent_id=top, to_agent_id=sub.agent_id, amount="100", pin=AGENT_PIN
     )
+    await call_float_request_operations(client_factory, admin, sub.agent_id)
     earned = await third_party.agents.cash_in(
         agent_id=top, amount="200", agent_pin=AGENT_PIN, subscriber_id=people["a"]
     )

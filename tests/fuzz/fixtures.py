@@ -171,6 +171,14 @@ class FuzzFixtures:
         )
         return str(require_success(response)["id"])
 
+    async def create_float_request(self) -> str:
+        agent = await self.create_agent()
+        return str(
+            require_success(await self.admin.post(f"agents/{agent}/float-requests", amount="5"))[
+                "id"
+            ]
+        )
+
     async def wait_for_code(self, phone: str) -> str:
         """Poll the outbox for a one-time code, which is sent in the background."""
         async with asyncio.timeout(60):

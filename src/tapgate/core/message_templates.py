@@ -210,6 +210,29 @@ _TEMPLATES: Final = (
         "Le solde de l'agent {} est bas : *{}*. Rechargez-le pour continuer à servir.",
     ),
     _declare(
+        "float_request",
+        TemplatePurpose.REQUEST,
+        timedelta(minutes=30),
+        "Float request for *{}* from your sub-agent {}{}. Send float requests in the chat within 30"
+        " minutes to send it or to pass it on.",
+        "Demande de *{}* de votre sous-agent {}{}. Envoyez demandes de fonds dans le chat sous 30"
+        " minutes pour l'accorder ou la transmettre.",
+    ),
+    _declare(
+        "float_request_funded",
+        TemplatePurpose.WORK,
+        _DAY,
+        "Your float request for *{}* was granted (transaction {}).",
+        "Votre demande de *{}* a été accordée (transaction {}).",
+    ),
+    _declare(
+        "float_request_declined",
+        TemplatePurpose.WORK,
+        _DAY,
+        "Your float request for *{}* was declined: {} You can ask again in the chat.",
+        "Votre demande de *{}* a été refusée : {} Vous pouvez en faire une autre dans le chat.",
+    ),
+    _declare(
         "support_reply",
         TemplatePurpose.REPLY,
         _DAY,

@@ -47,6 +47,7 @@ BatchId = Annotated[int, ids.BATCH]
 CardKeysetId = Annotated[int, ids.CARD_KEYSET]
 DeliveryId = Annotated[int, ids.DELIVERY]
 DisputeId = Annotated[int, ids.DISPUTE]
+FloatRequestId = Annotated[int, ids.FLOAT_REQUEST]
 PartnerId = Annotated[int, ids.PARTNER]
 PasskeyId = Annotated[int, ids.PASSKEY]
 PayoutId = Annotated[int, ids.PAYOUT]
@@ -71,6 +72,7 @@ NOT_FOUND_CODES: Final = {
     ids.BATCH: Code.BATCH_NOT_FOUND,
     ids.CARD_KEYSET: Code.KEYSET_NOT_FOUND,
     ids.DISPUTE: Code.DISPUTE_NOT_FOUND,
+    ids.FLOAT_REQUEST: Code.FLOAT_REQUEST_NOT_FOUND,
     ids.PARTNER: Code.PARTNER_NOT_FOUND,
     ids.PAYOUT: Code.PAYOUT_NOT_FOUND,
     ids.PAYOUT_RUN: Code.PAYOUT_RUN_NOT_FOUND,

@@ -216,6 +216,7 @@ class Command(
     traceparent: str | None = None  # the request's span, if traces are exported
     dispute: DisputeRefund | None = None  # ended by this refund
     bank_line: BankLineChange | None = None
+    float_request_id: int | None = None  # ended by this funding
 
 
 class ReviewDecision(

@@ -14,6 +14,7 @@ import msgspec
 
 from tapgate.business.agents import money_routes as agent_money
 from tapgate.business.agents import routes as agents
+from tapgate.business.agents.float_requests import routes as float_requests
 from tapgate.business.approvals import routes as approvals
 from tapgate.business.approvals.execution import ApprovalWorker
 from tapgate.business.branding import routes as branding
@@ -121,6 +122,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     agents.endpoints,
     money_views.agent_endpoints,
     agent_money.endpoints,
+    float_requests.endpoints,
     statements.endpoints,
     transactions.endpoints,
     staff_refunds.endpoints,

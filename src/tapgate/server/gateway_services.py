@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tapgate import VERSION
 from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
+from tapgate.business.agents.float_requests.operations import finish_funding
 from tapgate.business.approvals import operations as approvals
 from tapgate.business.approvals.guarded_calls import run_guarded
 from tapgate.business.compliance.alerts.operations import close_alert
@@ -357,6 +358,10 @@ async def _write_related_rows(
                 await record_refund(tx, command.audit, result, currency=currency)
             if command.dispute is not None:
                 await finish_dispute(tx, command.audit, command.dispute, vault=vault)
+            if command.float_request_id is not None:
+                await finish_funding(
+                    tx, command.audit, command.float_request_id, result, vault=vault
+                )
             actor = Actor.from_audit_facts(command.audit)
             await record_command(tx, actor, command)
             await record_line_command(tx, actor, command, result)

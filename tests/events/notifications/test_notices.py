@@ -7,6 +7,7 @@ import httpx2
 import pytest
 
 from builders import participants as builders
+from builders.float_requests import create_float_request
 from builders.payments import PosDriver
 from cases import each
 from harness import PIN, Harness, parse_error
@@ -237,6 +238,11 @@ async def reverse(case: NoticeCase) -> httpx2.Response:
     return await case.request("POST", f"/transactions/{funded}/reverse", body)
 
 
+async def fund_float_request(case: NoticeCase) -> httpx2.Response:
+    item = await create_float_request(case.harness, case.agent)
+    return await case.request("POST", f"/float-requests/{item['id']}/fund", {})
+
+
 async def object_to_phone_change(case: NoticeCase) -> httpx2.Response:
     await change_phone(case)
     body = {"phone_number": case.customer["phone_number"]}
@@ -279,6 +285,7 @@ ACTS: dict[str, Callable[[NoticeCase], Awaitable[httpx2.Response]]] = {
     "POST /api/v1/agents/{id}/reset-pin/confirm": reset_agent_pin,
     "POST /api/v1/agents/{id}/fund": post_to_agent("fund", {"amount": "100.00"}),
     "POST /api/v1/agents/{id}/payout-commission": pay_out_commission,
+    "POST /api/v1/float-requests/{id}/fund": fund_float_request,
 }
 NOTIFYING = [endpoint for endpoint in list_endpoints() if endpoint.notices]
 
@@ -291,7 +298,7 @@ async def test_affected_person_gets_the_declared_notice(
     response = await ACTS[endpoint.name](case)
     assert response.status_code in (200, 201), response.text
     await ReceiptWorker(harness.services).enqueue_due()
-    is_agent = "/agents/" in endpoint.path
+    is_agent = "/agents/" in endpoint.path or "/float-requests/" in endpoint.path
     person = case.agent if is_agent else case.customer
     pending = await list_pending(harness.database, harness.services.vault, person["phone_number"])
     sent = [message for message in pending if message.template in endpoint.notices]

@@ -48,6 +48,17 @@ async def prepare_dispute(subjects: RequestSubjects, _: Caller) -> Prerequisites
     return Prerequisites({"id": await subjects.fixtures.create_dispute(subjects.subscriber)})
 
 
+@register_recipe(
+    f"GET {V1}/float-requests/{{id}}",
+    *(
+        f"POST {V1}/float-requests/{{id}}/{verb}"
+        for verb in ("fund", "transfer", "pass-on", "decline", "cancel")
+    ),
+)
+async def prepare_float_request(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites({"id": await subjects.fixtures.create_float_request()})
+
+
 @register_recipe(f"PUT {V1}/compliance/rules/{{id}}")
 async def prepare_rule_update(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     rule = subjects.rng.choice(subjects.fixtures.rules)

@@ -10,6 +10,7 @@ import httpx2
 import msgspec
 import pytest
 
+from builders.float_requests import create_float_request
 from builders.participants import AGENT_PIN, create_agent, create_card, create_child_card
 from builders.payments import (
     LOOKUP_URL,
@@ -288,6 +289,7 @@ async def build_pin_requests(harness: Harness) -> dict[str, PinRequest]:
     sub_agent = await create_agent(harness, agent_type="sub_agent", parent_agent_id=agent["id"])
     card = await harness.create_card(customer["id"])
     child_card, _ = await create_child_card(harness)
+    float_request = await create_float_request(harness, sub_agent, "1.00")
     cash = {"agent_id": agent["id"], "subscriber_id": customer["id"], "amount": "1.00"}
     transfer = {
         "from_account_id": customer["account_id"],
@@ -365,6 +367,11 @@ async def build_pin_requests(harness: Harness) -> dict[str, PinRequest]:
     return {
         **{operation: PinRequest(*request) for operation, request in requests.items()},
         **await _build_recall_requests(harness, customer, payee),
+        "fund_float_request_by_transfer": PinRequest(
+            f"/api/v1/float-requests/{float_request['id']}/transfer",
+            {"pin": AGENT_PIN},
+            agent["id"],
+        ),
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import httpx2
 import msgspec
 
+from builders.float_requests import create_float_request
 from builders.participants import create_agent, create_sub_agent, get_partner_auth
 from builders.participants import create_partner as new_partner
 from databases import ScratchDatabases, build_database_url
@@ -262,6 +263,7 @@ class OwnershipFixtures:
         self.other_partner_record: dict[str, Any] = {}
         self.agents: list[dict[str, Any]] = []
         self.sub_agents: list[dict[str, Any]] = []
+        self.float_request = ""  # of the second sub-agent
         self.webhook_endpoints: list[str] = []
         self.delivery = ""
         self.subscriber = self.other_subscriber = SubscriberFixture.__new__(SubscriberFixture)
@@ -284,6 +286,7 @@ class OwnershipFixtures:
         self.other_partner_record = await new_partner(harness, balance="5000")
         self.agents = [await create_agent(harness, balance="1000") for _ in range(2)]
         self.sub_agents = [await create_sub_agent(harness, agent) for agent in self.agents]
+        self.float_request = (await create_float_request(harness, self.sub_agents[1]))["id"]
         for _ in range(2):
             webhook_endpoint = {"url": "http://127.0.0.1:9/", "events": ["card.blocked"]}
             created = await self.client.post(

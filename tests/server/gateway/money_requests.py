@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import httpx2
 
+from builders.float_requests import create_float_request
 from builders.participants import (
     AGENT_PIN,
     cash_in,
@@ -124,6 +125,24 @@ async def prepare_fund_agent(harness: Harness, path: str) -> MoneyCase:
         changed_fields={"description": "float"},
         declined_fields={},
         before_decline=lambda: change_status(harness, agent, "suspend"),
+    )
+
+
+@register_case("/api/v1/float-requests/{id}/fund", "/api/v1/float-requests/{id}/transfer")
+async def prepare_float_request(harness: Harness, path: str) -> MoneyCase:
+    is_transfer = path.endswith("transfer")
+    parent = await create_agent(harness, balance="1000")
+    agents = [await create_sub_agent(harness, parent) for _ in range(2)]
+    first, second = [await create_float_request(harness, agent) for agent in agents]
+    auth = harness.get_service_auth() if is_transfer else await harness.create_admin("F")
+    return MoneyCase(
+        path.format_map(first),
+        {"pin": AGENT_PIN} if is_transfer else {},
+        auth,
+        changed_fields={},
+        declined_fields={},
+        before_decline=lambda: change_status(harness, agents[0], "suspend"),
+        changed_path=path.format_map(second),
     )
 
 

@@ -139,6 +139,7 @@ def _build_values(
         "subscribers": p.id,
         "processors": t.processor_id,
         "agents": t.agents[0]["id"],
+        "float-requests": t.float_request,
         "requests": p.support_request,
         "transactions": p.transaction_id,
         "transaction_id": p.transaction_id,

@@ -55,6 +55,10 @@ POST /wallet/quote -> payments:write · A F · svc
 POST /wallet/fund-from-partner -> payments:write · A F · partner
 POST /wallet/account-statement -> payments:read · A F S · svc
 POST /agents -> A
+POST /agents/{id}/float-requests -> A S · svc
+GET /float-requests -> F A S · svc
+POST /float-requests/{id}/fund, /float-requests/{id}/decline -> F A
+POST /float-requests/{id}/cancel -> A S · svc
 GET /agents/{id} -> payments:read · all
 PUT /agents/{id} -> A
 GET /agents/{id}/balance -> balance:read · all
@@ -216,6 +220,9 @@ ADDED_ACCESS = {
     "GET /api/v1/subscribers/{id}/recalls": "svc",  # recalls that wait for the receiver
     "GET /api/v1/transactions/{id}/reversal-preview": "A F",
     "GET /api/v1/agents/{id}/messages": "all",
+    "GET /api/v1/float-requests/{id}": "F A S · svc",  # as the list
+    "POST /api/v1/float-requests/{id}/transfer": "svc",  # a super-agent funds it in the chat
+    "POST /api/v1/float-requests/{id}/pass-on": "svc",
     "GET /api/v1/support/summary": "A S",
     "GET /api/v1/work-items": "all",
     "GET /api/v1/work-queues": "all",  # numbers in the console's navigation

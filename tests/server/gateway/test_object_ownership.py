@@ -200,11 +200,14 @@ async def test_pin_of_another_subscriber_is_rejected(
     assert await ownership_fixtures.access_fixtures.snapshot_tables(*PIN_TABLES) == before
     counts = await database.fetch("SELECT credential, sum(wrong) FROM pin_attempts GROUP BY 1")
     # Service requests are counted per phone owner.
-    credential = person.id if caller.kind == "service" else caller.auth.id
+    is_float_request = "float-requests" in name
+    phone_owner = ownership_fixtures.agents[1]["id"] if is_float_request else person.id
+    credential = phone_owner if caller.kind == "service" else caller.auth.id
     assert [tuple(row) for row in counts] == [(credential, 1)]
     for value in (person.phone, "Aminata", "Kamara", "SLE"):
         assert value not in response.text
-    correct_pin = PIN if "agent" not in name or "cashout" in name else AGENT_PIN
+    is_agents_pin = is_float_request or ("agent" in name and "cashout" not in name)
+    correct_pin = AGENT_PIN if is_agents_pin else PIN
     response = await send(
         ownership_fixtures,
         ownership_requests.build_request(name, ownership_fixtures, person, card, correct_pin),

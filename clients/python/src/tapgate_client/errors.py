@@ -54,6 +54,7 @@ class Code(StrEnum):
     DISPUTE_NOT_FOUND = "DISPUTE_NOT_FOUND"
     DAY_NOT_FOUND = "DAY_NOT_FOUND"
     RECALL_NOT_FOUND = "RECALL_NOT_FOUND"
+    FLOAT_REQUEST_NOT_FOUND = "FLOAT_REQUEST_NOT_FOUND"
     BANK_ACCOUNT_NOT_FOUND = "BANK_ACCOUNT_NOT_FOUND"
     PAYOUT_NOT_FOUND = "PAYOUT_NOT_FOUND"
     PAYOUT_RUN_NOT_FOUND = "PAYOUT_RUN_NOT_FOUND"
@@ -83,6 +84,7 @@ class Code(StrEnum):
     NOT_REVERSIBLE = "NOT_REVERSIBLE"
     NOT_RECALLABLE = "NOT_RECALLABLE"
     RECALL_NOT_OPEN = "RECALL_NOT_OPEN"
+    FLOAT_REQUEST_NOT_OPEN = "FLOAT_REQUEST_NOT_OPEN"
     ALREADY_SUSPENDED = "ALREADY_SUSPENDED"
     NOT_SUSPENDED = "NOT_SUSPENDED"
     DAY_NOT_CLOSED = "DAY_NOT_CLOSED"
@@ -149,6 +151,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.DISPUTE_NOT_FOUND: (404, "Dispute not found"),
     Code.DAY_NOT_FOUND: (404, "Day not found"),
     Code.RECALL_NOT_FOUND: (404, "Recall not found"),
+    Code.FLOAT_REQUEST_NOT_FOUND: (404, "Float request not found"),
     Code.BANK_ACCOUNT_NOT_FOUND: (404, "Bank account not found"),
     Code.PAYOUT_NOT_FOUND: (404, "Payout not found"),
     Code.PAYOUT_RUN_NOT_FOUND: (404, "Payout run not found"),
@@ -178,6 +181,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.NOT_REVERSIBLE: (409, "Cannot be reversed"),
     Code.NOT_RECALLABLE: (409, "Cannot be recalled"),
     Code.RECALL_NOT_OPEN: (409, "Recall is not open"),
+    Code.FLOAT_REQUEST_NOT_OPEN: (409, "Float request is not open"),
     Code.ALREADY_SUSPENDED: (409, "Already suspended"),
     Code.NOT_SUSPENDED: (409, "Not suspended"),
     Code.DAY_NOT_CLOSED: (409, "Day is not closed"),

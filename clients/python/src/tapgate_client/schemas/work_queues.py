@@ -23,6 +23,7 @@ class WorkQueueName(StrEnum):
     FAILING_WEBHOOKS = "failing_webhooks"
     DISPUTES = "disputes"
     LOW_FLOAT = "low_float"
+    FLOAT_REQUESTS = "float_requests"
     RECALLS = "recalls"
     PAYOUTS = "payouts"
 

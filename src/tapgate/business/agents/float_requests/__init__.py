@@ -1,0 +1,1 @@
+"""Float requests: agents ask their super-agent or the platform for float."""
