@@ -70,6 +70,7 @@ async def test_every_queue_counts_what_waits(harness: Harness) -> None:
         "failing_webhooks": 1,
         "disputes": 1,
         "low_float": 1,
+        "float_requests": 0,
         "recalls": 0,
         "payouts": 0,
     }
@@ -88,7 +89,7 @@ async def test_every_queue_counts_what_waits(harness: Harness) -> None:
             },
         ),
         ("S", {"approvals", "support_requests", "disputes", "low_float", "recalls"}),
-        ("F", {"approvals", "disputes", "low_float", "payouts"}),
+        ("F", {"approvals", "disputes", "low_float", "float_requests", "payouts"}),
     ],
 )  # fmt: skip
 async def test_role_sees_only_queues_that_it_may_list(

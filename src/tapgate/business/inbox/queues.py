@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from tapgate.business.agents.float_requests.queries import WAITS_FOR_FINANCE
 from tapgate.business.agents.queries import HAS_LOW_FLOAT
 from tapgate.events.webhooks.queries import IS_FAILING
 from tapgate_client import ids
@@ -25,7 +26,8 @@ class WorkQueue(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: WorkQueueName
-    #: The endpoint that lists the queue. Its callers see the queue.
+    #: The endpoint that lists the queue, or with which its items are done. Its callers see the
+    #: queue.
     endpoint: str
     #: Prefix of the item IDs.
     id_prefix: str
@@ -187,6 +189,21 @@ QUEUES: Final = (
         subject="merchant.public_name",
         detail="d.reason",
         amount="d.amount",
+    ),
+    WorkQueue(
+        name=WorkQueueName.FLOAT_REQUESTS,
+        endpoint="POST /api/v1/float-requests/{id}/fund",
+        id_prefix=ids.FLOAT_REQUEST,
+        source="float_requests f JOIN agents agent ON agent.id = f.agent_id"
+        " JOIN accounts a ON a.id = agent.account_id",
+        condition=WAITS_FOR_FINANCE.format("caller.now"),
+        order="f.finance_at, f.id",
+        id="f.id",
+        since="f.finance_at",
+        urgency="CASE WHEN a.balance <= 0 THEN 1 ELSE 0 END",
+        subject="a.public_name",
+        detail="f.note",
+        amount="f.amount",
     ),
     WorkQueue(
         name=WorkQueueName.LOW_FLOAT,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tapgate.business.agents import routes as agents
+from tapgate.business.agents.float_requests import routes as float_requests
 from tapgate.business.approvals import routes as approvals
 from tapgate.business.compliance.alerts import routes as alerts
 from tapgate.business.customers.subscribers.kyc_documents import review_routes as kyc_reviews
@@ -42,6 +43,7 @@ _ACCESS: Final = map_access(
     webhooks.endpoints,
     disputes.endpoints,
     agents.endpoints,
+    float_requests.endpoints,
     recalls.endpoints,
     payouts.endpoints,
 )
@@ -58,7 +60,8 @@ async def get_work_queues(request: RequestContext, query: WorkQueuesQuery) -> Wo
     `alerts` are open alerts without a held payment, and `held_payments` those with one.
     `failing_webhooks` are endpoints that are disabled or whose last attempt failed. `disputes` are
     undecided. `low_float` are active agents whose float is below `TAPGATE_FLOAT_LOW`. `payouts`
-    wait for a run. Restricted subscribers are not counted in `kyc_reviews`.
+    wait for a run, and `float_requests` for finance. Restricted subscribers are not counted in
+    `kyc_reviews`.
     """
     visible = _list_visible_queues(request)
     items = await _load_items(request, visible, fresh=query.fresh)
@@ -82,10 +85,11 @@ async def list_work_items(request: RequestContext, query: WorkItemsQuery) -> Wor
 
     Contains the queues of `GET /api/v1/work-queues`, without items that are assigned to another
     admin. `subject` is the person or thing that an item is about, null for a restricted subscriber;
-    `detail` is an alert's type, an approval's summary or a dispute's reason. A dispute that the
-    merchant, its `subject`, has not answered in time is `high`. `id` is the ID of the approval,
-    alert, support request, dispute, subscriber, agent or webhook endpoint. `low_float` has no
-    `since`. `has_more` says that more than `limit` items wait; each queue counts up to 100.
+    `detail` is an alert's type, an approval's summary, a dispute's reason or a float request's
+    note. A dispute that the merchant, its `subject`, has not answered in time is `high`. `id` is
+    the ID of the approval, alert, support request, dispute, float request, subscriber, agent or
+    webhook endpoint. `low_float` has no `since`. `has_more` says that more than `limit` items wait;
+    each queue counts up to 100.
     """
     items = await _load_items(request, _list_visible_queues(request), fresh=query.fresh)
     own = [item for item in items if item.assignee in (None, request.principal.admin_id)]
