@@ -31,7 +31,7 @@ from harness import Harness
 from tapgate.sites.console.audit_events import AUDIT_EVENTS
 from tapgate.sites.console.console import build_console
 from tapgate.sites.console.labels import get_state_label, humanize, use_console_terms
-from tapgate.sites.console.pages import approvals, compliance, disputes, support
+from tapgate.sites.console.pages import approvals, compliance, disputes, float_requests, support
 from tapgate.sites.console.pages.audit import RESOURCE_TYPES
 from tapgate.sites.console.rendering import build_environment
 from tapgate.sites.console.translation import translator as translator_module
@@ -59,6 +59,7 @@ from tapgate_client.schemas.compliance import (
 )
 from tapgate_client.schemas.disputes import DisputeStatus
 from tapgate_client.schemas.fees import CommissionRule, FeeRule
+from tapgate_client.schemas.float_requests import FloatRequestStatus
 from tapgate_client.schemas.general_ledger import GlCode
 from tapgate_client.schemas.partners import PartnerRecord
 from tapgate_client.schemas.processors import ProcessorRecord, TerminalRecord
@@ -82,15 +83,15 @@ _ENGLISH_WORDS: Final = re.compile(
     r"|this|status:|limits|fees|none|never|yet|all|from|nothing)\b",
     re.IGNORECASE,
 )
-_TABS: Final = (approvals.TABS, compliance.TABS, disputes.TABS, support.TABS)
+_TABS: Final = (approvals.TABS, compliance.TABS, disputes.TABS, float_requests.TABS, support.TABS)
 _PAGES: Final = (
     "/console", "/console/work", "/console/reports", "/console/subscribers", "/console/cards",
     "/console/keysets",
     "/console/cards/upload", "/console/transactions", "/console/agents",
     "/console/agents/liquidity", "/console/processors", "/console/partners", "/console/ledger",
     "/console/compliance", "/console/compliance/rules", "/console/kyc", "/console/approvals",
-    "/console/approvals/rules", "/console/support", "/console/disputes", "/console/limits",
-    "/console/webhooks",
+    "/console/approvals/rules", "/console/support", "/console/disputes", "/console/float-requests",
+    "/console/limits", "/console/webhooks",
     "/console/api-keys", "/console/request-logs", "/console/administrators", "/console/audit",
     "/console/nodes", "/console/settings", "/console/account", "/console/search",
 )  # fmt: skip
@@ -144,6 +145,7 @@ def test_states_agree_with_feminine_nouns() -> None:
         "approval": ApprovalStatus,
         "card": CardStatus,
         "dispute": DisputeStatus,
+        "float_request": FloatRequestStatus,
         "rule": RuleStatus,
         "support_request": SupportRequestStatus,
         "transaction": TransactionStatus,

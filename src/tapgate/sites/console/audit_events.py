@@ -29,6 +29,7 @@ _ACTIONS: Final[Mapping[str, str]] = {
     "compliance_rule": "created deleted updated",
     "dispute": "accepted answered created refunded rejected withdrawn",
     "fee_rules": "replaced",
+    "float_request": "cancelled created declined funded passed_on",
     "gl_codes": "updated",
     "installation": "recovered restored secret_key_hashes_discarded secret_key_replaced",
     "keyset": "created retired",

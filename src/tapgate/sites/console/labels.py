@@ -181,6 +181,7 @@ _RESOURCE_LABELS: Final[Mapping[str, str]] = {
     ids.REQUEST_LOG: "Request",
     ids.SUPPORT_REQUEST: "Support request",
     ids.DISPUTE: "Dispute",
+    ids.FLOAT_REQUEST: "Float request",
     "serial": "Card",
     "api_key_id": "Signing key",
 }

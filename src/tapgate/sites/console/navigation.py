@@ -105,9 +105,23 @@ GROUPS: Final = (
                     Page("/console/partners", "Partners", "GET /api/v1/admin/partners"),
                 ),
             ),
-            _link(
+            Entry(
+                "Agents",
                 "hand-coins",
-                Page("/console/agents", "Agents", "GET /api/v1/agents", (WorkQueueName.LOW_FLOAT,)),
+                (
+                    Page(
+                        "/console/agents",
+                        "Agents",
+                        "GET /api/v1/agents",
+                        (WorkQueueName.LOW_FLOAT,),
+                    ),
+                    Page(
+                        "/console/float-requests",
+                        "Float requests",
+                        "GET /api/v1/float-requests",
+                        (WorkQueueName.FLOAT_REQUESTS,),
+                    ),
+                ),
             ),
             Entry(
                 "Finance",

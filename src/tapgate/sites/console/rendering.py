@@ -51,6 +51,7 @@ _PAGES_BY_PREFIX: Final = {
     ids.APPROVAL: ("/console/approvals/", "GET /api/v1/approvals/{id}"),
     ids.REQUEST_LOG: ("/console/request-logs/", "GET /api/v1/admin/request-logs/{id}"),
     ids.DISPUTE: ("/console/disputes/", "GET /api/v1/disputes/{id}"),
+    ids.FLOAT_REQUEST: ("/console/float-requests/", "GET /api/v1/float-requests/{id}"),
     ids.RECALL: ("/console/recalls/", "GET /api/v1/recalls/{id}"),
     ids.SUPPORT_REQUEST: ("/console/support/", "GET /api/v1/support/requests/{id}"),
 }

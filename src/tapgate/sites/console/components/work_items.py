@@ -83,6 +83,14 @@ QUEUES: Final[Mapping[str, QueueLabel]] = {
         "Open agent",
         "hand-coins",
     ),
+    WorkQueueName.FLOAT_REQUESTS: QueueLabel(
+        "Float requests",
+        "/console/float-requests",
+        "Float request",
+        "/console/float-requests/{id}",
+        "Fund",
+        "hand-coins",
+    ),
     WorkQueueName.FAILING_WEBHOOKS: QueueLabel(
         "Failing webhooks",
         "/console/webhooks?failing=true",

@@ -29,6 +29,8 @@ pages = Pages()
 
 _LIST_PATH = "/api/v1/agents"
 _ITEM_PATH = "/api/v1/agents/{id}"
+_FLOAT_REQUESTS_PATH = "/api/v1/float-requests"
+_MAX_FLOAT_REQUESTS = 5
 _MAX_LIQUIDITY_ROWS = 100
 _FILTERS = ("search", "agent_type", "status", "parent_agent_id", "low_float")
 _TREES_PER_PAGE = 20  # each tree takes an additional request for its sub-agents
@@ -217,9 +219,19 @@ async def show_agent(request: PageRequest, id: str) -> Reply[bytes]:
         history=get_history(request, id),
         audit=get_audit(request, id),
         code=get_last_code(request, _ITEM_PATH, id),
+        float_requests=_load_float_requests(request, id),
     )
     return request.render(
         "agents/agent.html", agent=record, float_low=_get_float_low(request), **parts
+    )
+
+
+async def _load_float_requests(request: PageRequest, agent_id: str) -> Any:
+    """Return the agent's newest float requests, or none for an admin who may not read them."""
+    if not request.can_access(f"GET {_FLOAT_REQUESTS_PATH}"):
+        return {"data": []}
+    return await request.get(
+        _FLOAT_REQUESTS_PATH, {"agent_id": agent_id, "limit": _MAX_FLOAT_REQUESTS}
     )
 
 
