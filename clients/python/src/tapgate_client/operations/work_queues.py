@@ -17,8 +17,8 @@ class WorkQueuesOperations(OperationGroup[M]):
         approve. `alerts` are open alerts without a held payment, and `held_payments` those with
         one. `failing_webhooks` are endpoints that are disabled or whose last attempt failed.
         `disputes` are undecided. `low_float` are active agents whose float is below
-        `TAPGATE_FLOAT_LOW`. `payouts` wait for a run. Restricted subscribers are not counted in
-        `kyc_reviews`.
+        `TAPGATE_FLOAT_LOW`. `payouts` wait for a run, and `float_requests` for finance. Restricted
+        subscribers are not counted in `kyc_reviews`.
 
         Access: an admin with any role.
 
@@ -35,11 +35,11 @@ class WorkQueuesOperations(OperationGroup[M]):
 
         Contains the queues of `GET /api/v1/work-queues`, without items that are assigned to another
         admin. `subject` is the person or thing that an item is about, null for a restricted
-        subscriber; `detail` is an alert's type, an approval's summary or a dispute's reason. A
-        dispute that the merchant, its `subject`, has not answered in time is `high`. `id` is the ID
-        of the approval, alert, support request, dispute, subscriber, agent or webhook endpoint.
-        `low_float` has no `since`. `has_more` says that more than `limit` items wait; each queue
-        counts up to 100.
+        subscriber; `detail` is an alert's type, an approval's summary, a dispute's reason or a
+        float request's note. A dispute that the merchant, its `subject`, has not answered in time
+        is `high`. `id` is the ID of the approval, alert, support request, dispute, float request,
+        subscriber, agent or webhook endpoint. `low_float` has no `since`. `has_more` says that more
+        than `limit` items wait; each queue counts up to 100.
 
         Access: an admin with any role.
 
