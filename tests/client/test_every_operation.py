@@ -484,6 +484,31 @@ async def call_wallet_operations(
     assert file.media_type.startswith("text/csv")
 
 
+async def call_cash_out_request_operations(
+    client_factory: ClientFactory, agent_id: str, subscriber_id: str
+) -> None:
+    async with client_factory.create_for_service() as messenger:
+        requests = messenger.cash_out_requests
+
+        async def ask(request_id: str) -> str:
+            asked = await requests.request_cash_out(
+                agent_id=agent_id,
+                subscriber_id=subscriber_id,
+                amount="5",
+                agent_pin=AGENT_PIN,
+                request_id=request_id,
+            )
+            return asked.id
+
+        declined = await requests.decline_cash_out(await ask("cash-out-1"))
+        assert declined.status == "declined"
+        asked = await ask("cash-out-2")
+        opened = await requests.list_open_cash_out_requests(subscriber_id)
+        assert [item.id for item in opened.data] == [asked]
+        assert (await requests.confirm_cash_out(asked, pin=PIN)).amount == "5.00 SLE"
+        assert (await requests.get(asked)).status == "confirmed"
+
+
 async def call_float_request_operations(
     client_factory: ClientFactory, admin: AsyncTapgateClient, agent_id: str
 ) -> None:
@@ -537,6 +562,7 @@ async def call_agent_operations(
     await third_party.agents.cash_out(
         agent_id=top, amount="50", agent_pin=AGENT_PIN, pin=PIN, card_serial="TAP-A"
     )
+    await call_cash_out_request_operations(client_factory, top, people["a"])
     await admin.agents.pay_out_commission(top)
     assert (await admin.agents.get_balance(top)).float_balance
     assert [agent.id async for agent in admin.agents.list(parent_agent_id=top)] == [sub.agent_id]

@@ -179,6 +179,24 @@ class FuzzFixtures:
             ]
         )
 
+    async def create_cash_out_request(self) -> str:
+        """Let a new agent ask a customer, unless the customer has an open request."""
+        auth = self.callers.by_name["service"].auth
+        assert auth is not None
+        customer = await self.create_customer()
+        response = await self.admin.client.post(
+            "/api/v1/cash-out-requests",
+            json={
+                "agent_id": await self.create_agent(),
+                "subscriber_id": customer.id,
+                "amount": "1",
+                "agent_pin": PIN,
+                "request_id": f"fuzz-cash-out-{self.next_number()}",
+            },
+            auth=auth,
+        )
+        return str(require_success(response)["id"])
+
     async def wait_for_code(self, phone: str) -> str:
         """Poll the outbox for a one-time code, which is sent in the background."""
         async with asyncio.timeout(60):

@@ -210,6 +210,22 @@ _TEMPLATES: Final = (
         "Le solde de l'agent {} est bas : *{}*. Rechargez-le pour continuer à servir.",
     ),
     _declare(
+        "cash_out_request",
+        TemplatePurpose.REQUEST,
+        timedelta(minutes=5),
+        "{}: agent {} asks you to confirm a cash-out of *{}*. Send confirm cash-out in the chat"
+        " within 5 minutes. If you are not at this agent, ignore this message.",
+        "{} : l'agent {} vous demande de confirmer un retrait de *{}*. Envoyez confirmer le retrait"
+        " dans le chat sous 5 minutes. Si vous n'êtes pas chez cet agent, ignorez ce message.",
+    ),
+    _declare(
+        "cash_out_update",
+        TemplatePurpose.WORK,
+        _DAY,
+        "Cash-out of *{}* for {}: {} Thank you.",
+        "Retrait de *{}* pour {} : {} Merci.",
+    ),
+    _declare(
         "float_request",
         TemplatePurpose.REQUEST,
         timedelta(minutes=30),

@@ -45,6 +45,7 @@ BankStatementId = Annotated[int, ids.BANK_STATEMENT]
 BankStatementLineId = Annotated[int, ids.BANK_STATEMENT_LINE]
 BatchId = Annotated[int, ids.BATCH]
 CardKeysetId = Annotated[int, ids.CARD_KEYSET]
+CashOutRequestId = Annotated[int, ids.CASH_OUT_REQUEST]
 DeliveryId = Annotated[int, ids.DELIVERY]
 DisputeId = Annotated[int, ids.DISPUTE]
 FloatRequestId = Annotated[int, ids.FLOAT_REQUEST]
@@ -71,6 +72,7 @@ NOT_FOUND_CODES: Final = {
     ids.BANK_STATEMENT_LINE: Code.BANK_STATEMENT_NOT_FOUND,
     ids.BATCH: Code.BATCH_NOT_FOUND,
     ids.CARD_KEYSET: Code.KEYSET_NOT_FOUND,
+    ids.CASH_OUT_REQUEST: Code.CASH_OUT_REQUEST_NOT_FOUND,
     ids.DISPUTE: Code.DISPUTE_NOT_FOUND,
     ids.FLOAT_REQUEST: Code.FLOAT_REQUEST_NOT_FOUND,
     ids.PARTNER: Code.PARTNER_NOT_FOUND,

@@ -217,6 +217,7 @@ class Command(
     dispute: DisputeRefund | None = None  # ended by this refund
     bank_line: BankLineChange | None = None
     float_request_id: int | None = None  # ended by this funding
+    cash_out_request_id: int | None = None  # ended by this cash-out
 
 
 class ReviewDecision(

@@ -14,6 +14,7 @@ import msgspec
 
 from tapgate.business.agents import money_routes as agent_money
 from tapgate.business.agents import routes as agents
+from tapgate.business.agents.cash_out_requests import routes as cash_out_requests
 from tapgate.business.agents.float_requests import routes as float_requests
 from tapgate.business.approvals import routes as approvals
 from tapgate.business.approvals.execution import ApprovalWorker
@@ -123,6 +124,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     money_views.agent_endpoints,
     agent_money.endpoints,
     float_requests.endpoints,
+    cash_out_requests.endpoints,
     statements.endpoints,
     transactions.endpoints,
     staff_refunds.endpoints,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tapgate import VERSION
 from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
+from tapgate.business.agents.cash_out_requests.operations import finish as finish_cash_out
 from tapgate.business.agents.float_requests.operations import finish_funding
 from tapgate.business.approvals import operations as approvals
 from tapgate.business.approvals.guarded_calls import run_guarded
@@ -361,6 +362,10 @@ async def _write_related_rows(
             if command.float_request_id is not None:
                 await finish_funding(
                     tx, command.audit, command.float_request_id, result, vault=vault
+                )
+            if command.cash_out_request_id is not None:
+                await finish_cash_out(
+                    tx, command.audit, command.cash_out_request_id, result, vault=vault
                 )
             actor = Actor.from_audit_facts(command.audit)
             await record_command(tx, actor, command)

@@ -19,6 +19,7 @@ UNKEYED_COLUMNS = {
     "bank_statements.content_hash": "digest of a file",
     "bank_statements.fingerprint": "digest of a request",
     "disputes.fingerprint": "digest of a request",
+    "cash_out_requests.fingerprint": "digest of a request",
     "float_requests.fingerprint": "digest of a request",
     "payout_runs.fingerprint": "digest of a request",
     "recalls.fingerprint": "digest of a request",

@@ -49,6 +49,14 @@ async def prepare_dispute(subjects: RequestSubjects, _: Caller) -> Prerequisites
 
 
 @register_recipe(
+    f"GET {V1}/cash-out-requests/{{id}}",
+    *(f"POST {V1}/cash-out-requests/{{id}}/{verb}" for verb in ("confirm", "decline")),
+)
+async def prepare_cash_out_request(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites({"id": await subjects.fixtures.create_cash_out_request()})
+
+
+@register_recipe(
     f"GET {V1}/float-requests/{{id}}",
     *(
         f"POST {V1}/float-requests/{{id}}/{verb}"

@@ -10,6 +10,7 @@ import httpx2
 import msgspec
 import pytest
 
+from builders.cash_out_requests import create_cash_out_request
 from builders.float_requests import create_float_request
 from builders.participants import AGENT_PIN, create_agent, create_card, create_child_card
 from builders.payments import (
@@ -289,6 +290,7 @@ async def build_pin_requests(harness: Harness) -> dict[str, PinRequest]:
     sub_agent = await create_agent(harness, agent_type="sub_agent", parent_agent_id=agent["id"])
     card = await harness.create_card(customer["id"])
     child_card, _ = await create_child_card(harness)
+    cash_out_request = await create_cash_out_request(harness, agent, payee)
     float_request = await create_float_request(harness, sub_agent, "1.00")
     cash = {"agent_id": agent["id"], "subscriber_id": customer["id"], "amount": "1.00"}
     transfer = {
@@ -367,6 +369,19 @@ async def build_pin_requests(harness: Harness) -> dict[str, PinRequest]:
     return {
         **{operation: PinRequest(*request) for operation, request in requests.items()},
         **await _build_recall_requests(harness, customer, payee),
+        "request_cash_out": PinRequest(
+            "/api/v1/cash-out-requests",
+            cash | {"agent_pin": AGENT_PIN, "request_id": new_request_id()},
+            agent["id"],
+        ),
+        "confirm_cash_out": PinRequest(
+            f"/api/v1/cash-out-requests/{cash_out_request['id']}/confirm",
+            {"pin": PIN},
+            payee["id"],
+        ),
+        "pay_out_commission": PinRequest(
+            f"/api/v1/agents/{agent['id']}/payout-commission", {"pin": AGENT_PIN}
+        ),
         "fund_float_request_by_transfer": PinRequest(
             f"/api/v1/float-requests/{float_request['id']}/transfer",
             {"pin": AGENT_PIN},

@@ -246,7 +246,7 @@ class SubscriberFixture:
         self.card = self.blocked_card = self.child_card = ""
         self.transaction_id = self.transfer_id = self.document_id = ""
         self.support_request = self.dispute = ""
-        self.recall = ""
+        self.recall = self.cash_out_request = ""
         self.payment_request_id = new_request_id()
 
 

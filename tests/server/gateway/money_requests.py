@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import httpx2
 
+from builders.cash_out_requests import create_cash_out_request
 from builders.float_requests import create_float_request
 from builders.participants import (
     AGENT_PIN,
@@ -142,6 +143,22 @@ async def prepare_float_request(harness: Harness, path: str) -> MoneyCase:
         changed_fields={},
         declined_fields={},
         before_decline=lambda: change_status(harness, agents[0], "suspend"),
+        changed_path=path.format_map(second),
+    )
+
+
+@register_case("/api/v1/cash-out-requests/{id}/confirm")
+async def prepare_cash_out_confirmation(harness: Harness, path: str) -> MoneyCase:
+    agent = await create_agent(harness, balance="1000")
+    customers = [await harness.create_subscriber(balance="1000") for _ in range(2)]
+    first, second = [await create_cash_out_request(harness, agent, each) for each in customers]
+    return MoneyCase(
+        path.format_map(first),
+        {"pin": PIN},
+        harness.get_service_auth(),
+        changed_fields={},
+        declined_fields={},
+        before_decline=lambda: change_status(harness, agent, "suspend"),
         changed_path=path.format_map(second),
     )
 

@@ -99,6 +99,10 @@ _CHANGES: dict[str, BuildChanges] = {
         "subscriber_id": None,
     },
     f"POST {V1}/wallet/quote": lambda t, p: {"type": "transfer_p2p", "card_serial": None},
+    f"POST {V1}/cash-out-requests": lambda t, p: {
+        "card_serial": None,
+        "request_id": new_request_id(),
+    },
     f"POST {V1}/agents/cashin": lambda t, p: {"card_serial": None},
     f"POST {V1}/agents/cashout": lambda t, p: {"card_serial": None, "agent_pin": AGENT_PIN},
     f"POST {V1}/compliance/check": lambda t, p: {"transaction_type": "transfer_p2p"},
@@ -140,6 +144,7 @@ def _build_values(
         "processors": t.processor_id,
         "agents": t.agents[0]["id"],
         "float-requests": t.float_request,
+        "cash-out-requests": p.cash_out_request,
         "requests": p.support_request,
         "transactions": p.transaction_id,
         "transaction_id": p.transaction_id,

@@ -66,8 +66,8 @@ POST /agents/{id}/fund -> A F
 POST /agents/{id}/suspend, /agents/{id}/activate, /agents/{id}/terminate -> A
 POST /agents/{id}/change-pin -> A
 POST /agents/{id}/reset-pin, /agents/{id}/reset-pin/confirm -> A S · svc
-POST /agents/{id}/payout-commission -> A F
-POST /agents/cashin -> payments:write · A F
+POST /agents/{id}/payout-commission -> A F · svc
+POST /agents/cashin -> payments:write · A F · svc
 POST /agents/cashout -> payments:write · A F
 POST /agents/transfer -> payments:write · A F
 POST /pos/payment, /pos/verify-card, /pos/lookup-card, /pos/refund -> pos
@@ -220,6 +220,12 @@ ADDED_ACCESS = {
     "GET /api/v1/subscribers/{id}/recalls": "svc",  # recalls that wait for the receiver
     "GET /api/v1/transactions/{id}/reversal-preview": "A F",
     "GET /api/v1/agents/{id}/messages": "all",
+    # A customer confirms in the chat what an agent asked for there.
+    "POST /api/v1/cash-out-requests": "svc",
+    "GET /api/v1/cash-out-requests/{id}": "svc",
+    "GET /api/v1/subscribers/{id}/cash-out-requests": "svc",
+    "POST /api/v1/cash-out-requests/{id}/confirm": "svc",
+    "POST /api/v1/cash-out-requests/{id}/decline": "svc",
     "GET /api/v1/float-requests/{id}": "F A S · svc",  # as the list
     "POST /api/v1/float-requests/{id}/transfer": "svc",  # a super-agent funds it in the chat
     "POST /api/v1/float-requests/{id}/pass-on": "svc",
@@ -228,7 +234,7 @@ ADDED_ACCESS = {
     "GET /api/v1/work-queues": "all",  # numbers in the console's navigation
     "GET /api/v1/subscribers/{id}/timeline": "all",  # what happened to a customer
     # Console money views.
-    "GET /api/v1/transactions/totals": "all",
+    "GET /api/v1/transactions/totals": "all · svc",  # an agent's day in the chat
     "GET /api/v1/processors/{id}/summary": "all",
     "GET /api/v1/agents/liquidity": "all",
     "GET /api/v1/agents/totals": "all",

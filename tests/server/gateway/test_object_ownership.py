@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from builders.cash_out_requests import create_cash_out_request
 from builders.object_access import ACCESS, create_verified_admin, list_allowed_callers, send
 from builders.participants import AGENT_PIN, create_agent, post_webhook
 from cases import each
@@ -188,6 +189,11 @@ async def test_pin_of_another_subscriber_is_rejected(
     """The PIN is valid, but for another subscriber."""
     person = await ownership_fixtures.create_subscriber()
     card = await ownership_fixtures.create_unassigned_card()
+    if "/cash-out-requests/{id}" in name:
+        asked = await create_cash_out_request(
+            ownership_fixtures.harness, ownership_fixtures.agents[1], person.record
+        )
+        person.cash_out_request = asked["id"]
     request = ownership_requests.build_request(name, ownership_fixtures, person, card, OTHER_PIN)
     kinds = ("api_key",) if name == TRANSFER_OPERATION else ("api_key", "pos", "admin", "service")
     caller, *_ = list_allowed_callers(ownership_fixtures, ACCESS[name], *kinds)
@@ -200,13 +206,13 @@ async def test_pin_of_another_subscriber_is_rejected(
     assert await ownership_fixtures.access_fixtures.snapshot_tables(*PIN_TABLES) == before
     counts = await database.fetch("SELECT credential, sum(wrong) FROM pin_attempts GROUP BY 1")
     # Service requests are counted per phone owner.
-    is_float_request = "float-requests" in name
-    phone_owner = ownership_fixtures.agents[1]["id"] if is_float_request else person.id
+    is_agents_request = "float-requests" in name or name.endswith("/cash-out-requests")
+    phone_owner = ownership_fixtures.agents[1]["id"] if is_agents_request else person.id
     credential = phone_owner if caller.kind == "service" else caller.auth.id
     assert [tuple(row) for row in counts] == [(credential, 1)]
     for value in (person.phone, "Aminata", "Kamara", "SLE"):
         assert value not in response.text
-    is_agents_pin = is_float_request or ("agent" in name and "cashout" not in name)
+    is_agents_pin = is_agents_request or ("agent" in name and "cashout" not in name)
     correct_pin = AGENT_PIN if is_agents_pin else PIN
     response = await send(
         ownership_fixtures,

@@ -55,6 +55,7 @@ class Code(StrEnum):
     DAY_NOT_FOUND = "DAY_NOT_FOUND"
     RECALL_NOT_FOUND = "RECALL_NOT_FOUND"
     FLOAT_REQUEST_NOT_FOUND = "FLOAT_REQUEST_NOT_FOUND"
+    CASH_OUT_REQUEST_NOT_FOUND = "CASH_OUT_REQUEST_NOT_FOUND"
     BANK_ACCOUNT_NOT_FOUND = "BANK_ACCOUNT_NOT_FOUND"
     PAYOUT_NOT_FOUND = "PAYOUT_NOT_FOUND"
     PAYOUT_RUN_NOT_FOUND = "PAYOUT_RUN_NOT_FOUND"
@@ -85,6 +86,8 @@ class Code(StrEnum):
     NOT_RECALLABLE = "NOT_RECALLABLE"
     RECALL_NOT_OPEN = "RECALL_NOT_OPEN"
     FLOAT_REQUEST_NOT_OPEN = "FLOAT_REQUEST_NOT_OPEN"
+    CASH_OUT_REQUEST_NOT_OPEN = "CASH_OUT_REQUEST_NOT_OPEN"
+    CASH_OUT_REQUEST_OPEN = "CASH_OUT_REQUEST_OPEN"
     ALREADY_SUSPENDED = "ALREADY_SUSPENDED"
     NOT_SUSPENDED = "NOT_SUSPENDED"
     DAY_NOT_CLOSED = "DAY_NOT_CLOSED"
@@ -152,6 +155,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.DAY_NOT_FOUND: (404, "Day not found"),
     Code.RECALL_NOT_FOUND: (404, "Recall not found"),
     Code.FLOAT_REQUEST_NOT_FOUND: (404, "Float request not found"),
+    Code.CASH_OUT_REQUEST_NOT_FOUND: (404, "Cash-out request not found"),
     Code.BANK_ACCOUNT_NOT_FOUND: (404, "Bank account not found"),
     Code.PAYOUT_NOT_FOUND: (404, "Payout not found"),
     Code.PAYOUT_RUN_NOT_FOUND: (404, "Payout run not found"),
@@ -182,6 +186,8 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.NOT_RECALLABLE: (409, "Cannot be recalled"),
     Code.RECALL_NOT_OPEN: (409, "Recall is not open"),
     Code.FLOAT_REQUEST_NOT_OPEN: (409, "Float request is not open"),
+    Code.CASH_OUT_REQUEST_NOT_OPEN: (409, "Cash-out request is not open"),
+    Code.CASH_OUT_REQUEST_OPEN: (409, "Customer has an open cash-out request"),
     Code.ALREADY_SUSPENDED: (409, "Already suspended"),
     Code.NOT_SUSPENDED: (409, "Not suspended"),
     Code.DAY_NOT_CLOSED: (409, "Day is not closed"),

@@ -23,7 +23,7 @@ from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party
 from tapgate_client import ids
-from tapgate_client.errors import Code
+from tapgate_client.errors import Code, invalid_field
 from tapgate_client.schemas.agents import (
     CashIn,
     CashOut,
@@ -43,6 +43,9 @@ endpoints = Endpoints("Agents", "/api/v1/agents")
 _CHANNEL = Channel.AGENT
 _TREASURY_ACCESS = Access(roles="AF")
 _COUNTER_ACCESS = Access(scope="payments:write", roles="AF")
+#: Agents cash in and pay out their commission in the chat too.
+_CASH_IN_ACCESS = Access(scope="payments:write", roles="AF", service=True)
+_PAYOUT_ACCESS = Access(roles="AF", service=True)
 
 _AGENT_ERRORS = (Code.AGENT_NOT_FOUND, Code.AGENT_NOT_ACTIVE, Code.COMPLIANCE_REJECTED)
 _PIN_ERRORS = (Code.INVALID_PIN, Code.ACCOUNT_LOCKED)
@@ -58,6 +61,11 @@ _LIMIT_ERRORS = (
     Code.DAILY_LIMIT_EXCEEDED,
     Code.MONTHLY_LIMIT_EXCEEDED,
 )
+
+
+def _require_agents_pin(request: RequestContext, body: CommissionPayout) -> None:
+    if body.pin is None and request.principal.kind == "service":
+        raise invalid_field("pin", "is required", Code.INVALID_REQUEST)
 
 
 async def _describe_funding(request: GuardedRequest, id: str, body: FloatFunding) -> Proposal:
@@ -101,7 +109,7 @@ async def fund_agent(request: GuardedRequest, id: str, body: FloatFunding) -> Re
 
 @endpoints.post(
     "/cashin",
-    access=_COUNTER_ACCESS,
+    access=_CASH_IN_ACCESS,
     moves_money=True,
     errors=(
         Code.OTP_REQUIRED,
@@ -222,9 +230,10 @@ async def transfer_float(
 
 @endpoints.post(
     "/{id}/payout-commission",
-    access=_TREASURY_ACCESS,
+    access=_PAYOUT_ACCESS,
     moves_money=True,
-    errors=(*_AGENT_ERRORS, Code.INSUFFICIENT_FUNDS),
+    requires=(_require_agents_pin,),
+    errors=(*_AGENT_ERRORS, *_PIN_ERRORS, Code.INSUFFICIENT_FUNDS),
     unguarded=Unguarded.OWN_MONEY,
     objects=ObjectAccess.ANY,
     notices=(Notice.MONEY_CORRECTED,),
@@ -232,13 +241,17 @@ async def transfer_float(
 async def pay_out_commission(
     request: RequestContext, id: str, body: CommissionPayout
 ) -> Reply[PayoutReceipt]:
-    """Pay out an agent's entire commission balance to the float."""
+    """Pay out an agent's entire commission balance to the float.
+
+    A service must send the agent's PIN. Staff pay out without it.
+    """
     command = Command(
         type=chart.COMMISSION_PAYOUT,
         channel=_CHANNEL,
         payer=commands.commission_party(decode_id(ids.AGENT, id)),
         payee=_build_agent_party(id),
         amount=None,
+        payer_pin=body.pin,
         idempotency_key=build_idempotency_key(request, body),
     )
     result = await submit_request(request, command)

@@ -32,6 +32,8 @@ from tapgate_client.schemas.transactions import (
 )
 
 _ANY_ADMIN = Access(roles="ACSF")
+#: The chat shows agents what they did today.
+_TOTALS_ACCESS = Access(roles="ACSF", service=True)
 
 transaction_endpoints = Endpoints(
     "Transactions", "/api/v1/transactions", access=_ANY_ADMIN, objects=ObjectAccess.UNRESTRICTED
@@ -45,7 +47,9 @@ partner_endpoints = Endpoints(
 agent_endpoints = Endpoints("Agents", "/api/v1/agents", access=_ANY_ADMIN, objects=ObjectAccess.ANY)
 
 
-@transaction_endpoints.get("/totals", heavy=True, errors=(Code.OTP_REQUIRED,))
+@transaction_endpoints.get(
+    "/totals", access=_TOTALS_ACCESS, heavy=True, errors=(Code.OTP_REQUIRED,)
+)
 async def get_transaction_totals(
     request: RequestContext, query: TransactionTotalsFilters
 ) -> TransactionListTotals:

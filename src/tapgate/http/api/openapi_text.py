@@ -81,6 +81,7 @@ TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "Cards": "Upload cards, link them to subscribers, block and unblock them.",
     "Wallet": "Transfers, fee quotes, balances and account statements.",
     "POS": "Card payments and refunds at terminals, signed by a processor or terminal.",
+    "Cash-out requests": "Cash-outs that customers confirm in the chat.",
     "Float requests": "Agents that ask their super-agent or the platform for float.",
     "Disputes": "Card payments that cardholders contest, with merchant responses and decisions.",
     "In-app payments": "Card payments and refunds in apps, without a PIN.",

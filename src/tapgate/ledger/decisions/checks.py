@@ -171,7 +171,7 @@ def _verify_pin(
         return Rejection(Code.INVALID_PIN, {"attempts_remaining": 0})
     credential = context.command.pin_credential
     if credential is None:
-        is_agent = account is not None and account.kind == chart.FLOAT
+        is_agent = account is not None and account.kind in (chart.FLOAT, chart.COMMISSION)
         owner_id = account.owner_id if account is not None else None
         credential = get_phone_owner(owner_id or holder, is_agent=is_agent)
     verdict = evaluate_pin(

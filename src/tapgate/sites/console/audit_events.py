@@ -25,6 +25,7 @@ _ACTIONS: Final[Mapping[str, str]] = {
     "card": "blocked linked personalization_started personalized replaced replacement_requested"
     " unblocked updated uploaded"
     f" {_PIN_ACTIONS}",
+    "cash_out_request": "confirmed created declined",
     "commission_rules": "replaced",
     "compliance_rule": "created deleted updated",
     "dispute": "accepted answered created refunded rejected withdrawn",

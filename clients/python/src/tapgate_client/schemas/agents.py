@@ -171,7 +171,11 @@ class FloatTransfer(MoneyRequest, kw_only=True):
 
 
 class CommissionPayout(MoneyRequest, kw_only=True):
-    """Request to pay out the agent's entire commission balance."""
+    """Request to pay out the agent's entire commission balance. `pin` is the agent's."""
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("pin",)
+
+    pin: Pin | None = None
 
 
 class FundingReceipt(Receipt, kw_only=True):

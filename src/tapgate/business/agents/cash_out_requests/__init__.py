@@ -1,0 +1,1 @@
+"""Cash-out requests: an agent asks in the chat, and the customer confirms with the PIN."""
