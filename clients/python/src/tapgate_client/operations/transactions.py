@@ -329,7 +329,7 @@ class TransactionsOperations(OperationGroup[M]):
         Otherwise they cover the newest 10,000 transactions, and `is_complete` is false if the list
         has more.
 
-        Access: an admin with any role.
+        Access: an admin with any role; an internal service's signature.
 
         Args:
             user_id: Subscriber, agent, processor or partner ID.
