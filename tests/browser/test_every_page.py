@@ -47,6 +47,7 @@ _DETAIL_PAGE_LISTS: Final = {
     "/console/request-logs/{id}": "admin/request-logs",
     "/console/disputes/{id}": "disputes",
     "/console/recalls/{id}": "recalls",
+    "/console/float-requests/{id}": "float-requests",
     "/console/payouts/{id}": "payouts",
     "/console/payout-runs/{id}": "payout-runs",
     "/console/bank-accounts/{id}": "bank-accounts",
@@ -150,6 +151,8 @@ async def records(ada: Admin) -> None:
     require_success(await ada.post(f"transactions/{transfer}/recall", request_id="page-recall"))
     await _create_payouts(ada)
     require_success(await ada.post("batches", name="Salaries", source_id="platform"))
+    agent = require_success(await ada.get("agents", status="active"))["data"][0]["id"]
+    require_success(await ada.post(f"agents/{agent}/float-requests", amount="50", note="Market"))
 
 
 async def _find_transaction(ada: Admin, type: str) -> str:

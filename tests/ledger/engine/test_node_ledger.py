@@ -102,6 +102,8 @@ COMPLETE_COMMANDS: list[LedgerCommand] = [
         ),
         approval_id=8,
         dispute=DisputeRefund(id=9, response="sorry", decision_reason="late"),
+        float_request_id=10,
+        cash_out_request_id=11,
         traceparent="00-1-2-01",
     ),
     ReviewDecision(

@@ -371,7 +371,8 @@ class AgentsOperations(OperationGroup[M]):
         wallet. The platform pays the agent a commission according to the commission rules. Identify
         the customer by either `subscriber_id` or `card_serial`.
 
-        Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin).
+        Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin);
+        an internal service's signature.
 
         Args:
             currency: The platform currency's ISO 4217 code.
@@ -471,13 +472,17 @@ class AgentsOperations(OperationGroup[M]):
         *,
         request_id: str | None = None,
         currency: str | None = None,
+        pin: str | None = None,
     ) -> PayoutReceipt:
         """Pay out an agent's entire commission balance to the float.
 
-        Access: an admin (finance_user, system_admin).
+        A service must send the agent's PIN. Staff pay out without it.
+
+        Access: an admin (finance_user, system_admin); an internal service's signature.
 
         Args:
             currency: The platform currency's ISO 4217 code.
+            pin: 4 digits.
 
         Example:
             client.agents.pay_out_commission(
