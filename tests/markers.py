@@ -37,8 +37,8 @@ _WORDS: Final = {
     "docs": "docs|guide|documented|readme|documentation|generator",
     "failures": "failure_mode|outage|killed|crash|supervisor",
     "fees": "fee|rounding",
-    "finance": "finance|float_request|general_ledger|day_close|closed_day|payout|batch|batche|bank_account"
-    "|reconciliation",
+    "finance": "finance|float_request|general_ledger|day_close|closed_day|payout|batch|batche"
+    "|bank_account|reconciliation",
     "fuzz": "fuzz|arbitrary|hostile|malformed",
     "idempotency": "idempotency|replay|replayed|duplicate|retry|retrie|once",
     "journeys": "journey",
