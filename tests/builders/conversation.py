@@ -58,6 +58,16 @@ MAX_PIN_ATTEMPTS = 3
 
 #: Client operations that the engine requests directly.
 OPERATIONS = (
+    "agents.cash_in",
+    "agents.pay_out_commission",
+    "cash_out_requests.confirm_cash_out",
+    "cash_out_requests.decline_cash_out",
+    "cash_out_requests.list_open_cash_out_requests",
+    "cash_out_requests.request_cash_out",
+    "float_requests.cancel",
+    "float_requests.fund_by_transfer",
+    "float_requests.pass_on",
+    "float_requests.request_float",
     "agents.request_pin_reset",
     "agents.reset_pin",
     "wallet.get_balance",
@@ -79,6 +89,12 @@ OPERATIONS = (
     "subscribers.verify_pin",
     "wallet.create_statement",
     "wallet.create_quote",
+)
+_AGENT_OPERATIONS = (
+    "agents.cash_in",
+    "agents.pay_out",
+    "cash_out_requests.",
+    "float_requests.",
 )
 #: Request class, or the name of its client operation.
 RequestKind = type | str
@@ -159,6 +175,115 @@ def build_payment(
         counterparty_name=name,
         at=NOW,
     )
+class AgentFloat:
+    """An agent's float, commission, and cash requests, in minor units."""
+
+    def __init__(self) -> None:
+        self.balance, self.commission = 2_000_00, 0
+        self.cash_ins: list[int] = []
+        self.cash_outs: list[int] = []
+        #: Results by idempotency key, so that a repeated request changes nothing.
+        self.results: dict[str, Any] = {}
+        #: The cash-out that waits for the customer.
+        self.cash_out: SimpleNamespace | None = None
+        self.float_requests: dict[str, SimpleNamespace] = {}
+
+    def format(self, amount: int) -> str:
+        return money.format_money(amount, "SLE")
+
+    def run(self, request: ClientRequest) -> Any:
+        """Perform an operation once per idempotency key."""
+        key = request.fields.get("request_id")
+        if key is None:
+            return self._perform(request)
+        if key not in self.results:
+            self.results[key] = self._perform(request)
+        return self.results[key]
+
+    def _perform(self, request: ClientRequest) -> Any:  # noqa: PLR0911 - one per operation
+        match request.operation.rpartition(".")[2]:
+            case "cash_in":
+                return self._cash_in(money.parse(request.fields["amount"], "SLE"))
+            case "pay_out_commission":
+                paid, self.commission = self.commission, 0
+                self.balance += paid
+                return SimpleNamespace(
+                    amount=self.format(paid), float_balance=self.format(self.balance)
+                )
+            case "request_cash_out":
+                return self._ask(request.fields["amount"])
+            case "list_open_cash_out_requests":
+                return SimpleNamespace(data=[] if self.cash_out is None else [self.cash_out])
+            case "confirm_cash_out" | "decline_cash_out" as verb:
+                return self._answer(is_confirmed=verb == "confirm_cash_out")
+            case "request_float":
+                item = SimpleNamespace(
+                    id=f"frq_{len(self.float_requests)}",
+                    agent_name="Kissy Kiosk",
+                    amount=request.fields["amount"],
+                    currency="SLE",
+                    waits_for="finance",
+                    is_own=True,
+                )
+                self.float_requests[item.id] = item
+                return item
+        item = self.float_requests.pop(request.arguments[0], None)
+        amount = "0.00 SLE" if item is None else f"{item.amount} SLE"
+        return SimpleNamespace(amount=amount, from_balance=self.format(self.balance))
+
+    def _cash_in(self, amount: int) -> Any:
+        if amount > self.balance:
+            return RequestRejected(code="INSUFFICIENT_FLOAT")
+        earned = amount // 100
+        self.balance -= amount
+        self.commission += earned
+        self.cash_ins.append(amount)
+        return SimpleNamespace(
+            status="completed",
+            amount=self.format(amount),
+            agent_balance=self.format(self.balance),
+            commission_earned=self.format(earned),
+            transaction_id=f"txn_{len(self.cash_ins)}",
+        )
+
+    def _ask(self, amount: str) -> Any:
+        if self.cash_out is not None:
+            return RequestRejected(code="CASH_OUT_REQUEST_OPEN")
+        self.cash_out = SimpleNamespace(
+            id="cor_1",
+            agent_name="Kissy Kiosk",
+            amount=amount,
+            currency="SLE",
+            expires_at="2026-03-14T09:35:00.000Z",
+        )
+        return self.cash_out
+
+    def _answer(self, *, is_confirmed: bool) -> Any:
+        item, self.cash_out = self.cash_out, None
+        if item is None:
+            return RequestRejected(code="CASH_OUT_REQUEST_NOT_OPEN")
+        if not is_confirmed:
+            return item
+        amount = money.parse(item.amount, "SLE")
+        self.balance += amount
+        self.cash_outs.append(amount)
+        return SimpleNamespace(
+            status="completed",
+            amount=self.format(amount),
+            subscriber_balance="0.00 SLE",
+            transaction_id="txn_9",
+        )
+
+    def get_day(self) -> gateway_requests.AgentDay:
+        return gateway_requests.AgentDay(
+            float_balance=money.format_decimal(self.balance, "SLE"),
+            commission_balance=money.format_decimal(self.commission, "SLE"),
+            currency="SLE",
+            cash_ins=len(self.cash_ins),
+            cash_in_amount=money.format_decimal(sum(self.cash_ins), "SLE"),
+            cash_outs=0,
+            cash_out_amount="0.00",
+        )
 
 
 class FakeGateway:
@@ -179,6 +304,7 @@ class FakeGateway:
             str, tuple[gateway_requests.SendMoney, RequestOutcome]
         ] = {}
         self.agent: Agent | None = None
+        self.float = AgentFloat()
         self.child_cards: list[Card] = []
         self.kept_images = 0
         #: Own payments that may be undone, and open recalls that wait for an answer.
@@ -232,9 +358,21 @@ class FakeGateway:
                 return self._check_pin(fields.get("old_pin") or fields["pin"]) or RequestSucceeded(
                     result=self._handle_operation(request)
                 )
+            case ClientRequest() if request.operation.startswith(_AGENT_OPERATIONS):
+                return self._handle_agent_operation(request)
             case ClientRequest():
                 return RequestSucceeded(result=self._handle_operation(request))
         return RequestSucceeded(result=self._handle_other_request(request))
+
+    def _handle_agent_operation(self, request: ClientRequest) -> RequestOutcome:
+        key = request.fields.get("request_id")
+        if key is None or key not in self.float.results:
+            pin = request.fields.get("agent_pin") or request.fields.get("pin")
+            rejection = None if pin is None else self._check_pin(pin)
+            if rejection is not None:
+                return rejection
+        result = self.float.run(request)
+        return result if isinstance(result, RequestRejected) else RequestSucceeded(result=result)
 
     def _send_money(self, request: gateway_requests.SendMoney) -> RequestOutcome:
         if request.request_id in self.payments_by_request_id:
@@ -384,6 +522,12 @@ class FakeGateway:
             case gateway_requests.AddKeptDocument():
                 self.kept_images -= 1
                 return self.kept_images
+            case gateway_requests.FindAgent():
+                return self.agent
+            case gateway_requests.GetAgentDay():
+                return self.float.get_day()
+            case gateway_requests.FindFloatRequests():
+                return list(self.float.float_requests.values())
             case gateway_requests.FindPinHolders():
                 return gateway_requests.PinHolders(
                     subscriber=self.subscriber, agent=self.agent, child_cards=self.child_cards

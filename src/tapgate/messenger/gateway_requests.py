@@ -36,8 +36,9 @@ from tapgate.messenger.model import (
 from tapgate_client import AsyncTapgateClient, TapgateError
 from tapgate_client import exceptions as client
 from tapgate_client.errors import Code
-from tapgate_client.schemas.agents import AgentStatus
+from tapgate_client.schemas.agents import AgentRecord, AgentStatus
 from tapgate_client.schemas.cards import CardRecord, CardStatus, CardType, DisclosedCard
+from tapgate_client.schemas.float_requests import FloatProvider, FloatRequestStatus
 from tapgate_client.schemas.subscribers import (
     KycDocumentType,
     SubscriberLanguage,
@@ -54,6 +55,9 @@ from tapgate_client.schemas.transactions import (
     TransactionType,
 )
 from tapgate_client.schemas.wallets import P2pReceipt
+
+#: A list in the chat has few items.
+_MAX_FLOAT_REQUESTS: Final = 5
 
 _log = structlog.get_logger()
 
@@ -80,9 +84,24 @@ class ClientRequest(GatewayRequest, SecretStruct, frozen=True):
         return await send(*self.arguments, **self.fields)
 
 
+class MoneyRequest(ClientRequest, frozen=True):
+    """Client operation that moves money, with the operation ID as its idempotency key."""
+
+    moves_money: ClassVar[bool] = True
+
+
+def money_request(operation: str, *arguments: Any, **fields: Any) -> MoneyRequest:
+    """Build the request for one client operation that moves money."""
+    return MoneyRequest(operation, arguments, fields)
+
+
 def client_request(operation: str, *arguments: Any, **fields: Any) -> ClientRequest:
     """Build the request for one client operation, with its method's arguments."""
     return ClientRequest(operation, arguments, fields)
+
+
+class AgentNotFoundError(Exception):
+    """The phone number no longer belongs to an agent."""
 
 
 class CardNotOwnedError(Exception):
@@ -99,6 +118,8 @@ async def perform(gateway: AsyncTapgateClient, request: GatewayRequest) -> Reque
         return GatewayUnreachable(uncertain=False)
     except client.TapgateError:
         return GatewayUnreachable(uncertain=True)
+    except AgentNotFoundError:
+        return RequestRejected(code=Code.AGENT_NOT_FOUND)
     except CardNotOwnedError:
         return RequestRejected(code=Code.CARD_NOT_FOUND)
 
@@ -258,17 +279,11 @@ class FindPinHolders(GatewayRequest, frozen=True, kw_only=True):
 
     async def perform(self, gateway: AsyncTapgateClient) -> PinHolders:
         found = await find_subscriber(gateway, self.phone)
-        agents = await gateway.agents.list(phone_number=self.phone, limit=1).get_page()
+        agent = await find_agent(gateway, self.phone)
         cards = [] if found is None else await ListCards(subscriber_id=found.id).perform(gateway)
         return PinHolders(
             subscriber=None if found is None else to_subscriber(found),
-            agent=next(
-                (
-                    Agent(id=item.id, name=clean_business_name(item.business_name or item.name))
-                    for item in agents.data
-                ),
-                None,
-            ),
+            agent=None if agent is None else to_agent(agent),
             child_cards=[
                 card
                 for card in cards
@@ -496,6 +511,102 @@ def _get_counterparty_name(merchant_name: str | None, party: PartyRecord | None)
 
 
 # Agents and support
+
+
+class FindAgent(GatewayRequest, frozen=True, kw_only=True):
+    """Find the agent with a phone number."""
+
+    phone: str
+
+    async def perform(self, gateway: AsyncTapgateClient) -> Agent | None:
+        found = await find_agent(gateway, self.phone)
+        return None if found is None else to_agent(found)
+
+
+class GetAgentDay(GatewayRequest, frozen=True, kw_only=True):
+    """Get an agent's balances, and the completed cash-ins and cash-outs since the day began."""
+
+    phone: str
+    day: str
+
+    async def perform(self, gateway: AsyncTapgateClient) -> "AgentDay":
+        found = await find_agent(gateway, self.phone)
+        if found is None:
+            raise AgentNotFoundError
+        cash_ins, cash_outs = [
+            await gateway.transactions.get_totals(
+                user_id=found.id, type=kind, from_=self.day, status=TransactionStatus.COMPLETED
+            )
+            for kind in (TransactionType.AGENT_CASHIN, TransactionType.AGENT_CASHOUT)
+        ]
+        return AgentDay(
+            float_balance=found.float_balance,
+            commission_balance=found.commission_balance,
+            currency=found.currency,
+            cash_ins=cash_ins.count,
+            cash_in_amount=cash_ins.amount,
+            cash_outs=cash_outs.count,
+            cash_out_amount=cash_outs.amount,
+        )
+
+
+class AgentDay(msgspec.Struct, frozen=True, kw_only=True):
+    float_balance: str
+    commission_balance: str
+    currency: str
+    cash_ins: int
+    cash_in_amount: str
+    cash_outs: int
+    cash_out_amount: str
+
+    @staticmethod
+    def build_request(phone: str, now: datetime) -> GetAgentDay:
+        return GetAgentDay(phone=phone, day=now.date().isoformat())
+
+
+class FloatRequestSummary(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    agent_name: str
+    amount: str
+    currency: str
+    is_own: bool
+
+
+class FindFloatRequests(GatewayRequest, frozen=True, kw_only=True):
+    """Find the open float requests of an agent, and those that its sub-agents wait for."""
+
+    agent_id: str
+
+    async def perform(self, gateway: AsyncTapgateClient) -> list[FloatRequestSummary]:
+        own = gateway.float_requests.list(
+            agent_id=self.agent_id, status=FloatRequestStatus.OPEN, limit=_MAX_FLOAT_REQUESTS
+        )
+        asked = gateway.float_requests.list(
+            parent_agent_id=self.agent_id,
+            waits_for=FloatProvider.SUPER_AGENT,
+            limit=_MAX_FLOAT_REQUESTS,
+        )
+        records = [*(await asked.get_page()).data, *(await own.get_page()).data]
+        return [
+            FloatRequestSummary(
+                id=item.id,
+                agent_name=item.agent_name,
+                amount=item.amount,
+                currency=item.currency,
+                is_own=item.agent_id == self.agent_id,
+            )
+            for item in records
+        ]
+
+
+async def find_agent(gateway: AsyncTapgateClient, phone: str) -> AgentRecord | None:
+    page = await gateway.agents.list(phone_number=phone, limit=1).get_page()
+    return page.data[0] if page.data else None
+
+
+def to_agent(record: AgentRecord) -> Agent:
+    name = clean_business_name(record.business_name or record.name)
+    return Agent(id=record.id, name=name, status=record.status)
 
 
 class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -54,6 +54,15 @@ Command = Literal[
     "language",
     "person",
     "register",
+    "confirm_cash_out",
+    "agent_menu",
+    "own_wallet",
+    "float",
+    "cash_in",
+    "cash_out",
+    "commission",
+    "request_float",
+    "float_requests",
     "yes",
     "no",
     "cancel",
@@ -93,6 +102,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     name: str
+    status: str = "active"
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,6 +134,8 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
     #: Set while the person may have an unclosed support request: "told" once the person knows that
     #: further texts are passed on to it.
     support: Literal["open", "told"] | None = None
+    #: The menu of a person with an agent's phone: the agent's, or that of the own wallet.
+    role: Literal["agent", "wallet"] | None = None
 
 
 class TurnContext(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from tapgate.runtime.store.database import Database
 async def load_person(database: Database | asyncpg.Connection, address: str) -> Person:
     """Return the stored person, or a person with default values for an unknown address."""
     row = await database.fetchrow(
-        """SELECT p.phone, p.language, coalesce(p.trusted, true) AS trusted, p.support,
+        """SELECT p.phone, p.language, coalesce(p.trusted, true) AS trusted, p.support, p.role,
                   (SELECT jsonb_agg(jsonb_build_object('name', r.name,
                                                        'card_serial', r.card_serial)
                                     ORDER BY r.name, r.card_serial)
@@ -29,6 +29,7 @@ async def load_person(database: Database | asyncpg.Connection, address: str) -> 
         language=row["language"],
         trusted=row["trusted"],
         support=row["support"],
+        role=row["role"],
         recipients=tuple(
             msgspec.structs.replace(recipient, name=clean_person_name(recipient.name))
             for recipient in msgspec.convert(row["recipients"] or (), tuple[Recipient, ...])
@@ -42,12 +43,13 @@ async def save_person(tx: asyncpg.Connection, before: Person, after: Person, now
         return
     await tx.execute(
         """INSERT INTO messenger.people AS old
-               (address, phone, language, trusted, support, updated_at, language_due_at)
-           VALUES ($1, $2, $3, $4, $5, $6,
+               (address, phone, language, trusted, support, updated_at, role, language_due_at)
+           VALUES ($1, $2, $3, $4, $5, $6, $7,
                    CASE WHEN $3::text IS NOT NULL THEN $6::timestamptz END)
            ON CONFLICT (address) DO UPDATE SET phone = excluded.phone,
                language = excluded.language, trusted = excluded.trusted,
                support = excluded.support, updated_at = excluded.updated_at,
+               role = excluded.role,
                language_due_at = CASE
                    WHEN (old.phone, old.language) IS DISTINCT FROM
                         (excluded.phone, excluded.language)
@@ -58,6 +60,7 @@ async def save_person(tx: asyncpg.Connection, before: Person, after: Person, now
         after.trusted,
         after.support,
         now,
+        after.role,
     )
     if before.recipients != after.recipients:
         await _save_recipients(tx, after, now)

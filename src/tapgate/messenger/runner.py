@@ -32,7 +32,6 @@ from tapgate.messenger.gateway_requests import (
     CountKeptImages,
     FindLanguage,
     GatewayRequest,
-    SendMoney,
     SendOneTimeCode,
     VerifyOneTimeCode,
 )
@@ -169,7 +168,7 @@ async def run_turn(
             return TurnResult(
                 before, person, conversation, tuple(replies), has_failed, lines, summary
             )
-        if isinstance(output.request, SendMoney):
+        if output.request.moves_money:
             # If the response is lost, the conversation must not say that no money was sent.
             await conversation_store.save(
                 services.database, leased, conversation, now=services.clock()

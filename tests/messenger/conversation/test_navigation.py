@@ -6,6 +6,7 @@ from builders.conversation import PIN, ConversationDriver, build_text_message, r
 from cases import each
 from tapgate.messenger import gateway_requests
 from tapgate.messenger.conversation.commands.questions import UNAVAILABLE_SERVICES
+from tapgate.messenger.conversation.commands.agents import AGENT_MENU
 from tapgate.messenger.conversation.state import Conversation
 from tapgate.messenger.model import (
     COMMANDS,
@@ -35,6 +36,10 @@ def test_menu_offers_every_command(language, greeting):
     offered = {option.id for option in chat.last_offer.options}
     answers = {"menu", "register", "yes", "no", "cancel"}
     not_listed = {*answers, *ANSWERS, *UNAVAILABLE_SERVICES}
+    not_listed = {"menu", "register", "yes", "no", "cancel", *ANSWERS}
+    offered_to_all = {"reset_pin", "language", "help", "person"}
+    not_listed = {"menu", "register", "confirm_cash_out", "yes", "no", "cancel"}
+    not_listed |= {*AGENT_MENU, "agent_menu"} - offered_to_all
     assert offered == {f"cmd:{command}" for command in {*COMMANDS} - not_listed}
     assert chat.last_offer.options[0].id == "cmd:balance"
 

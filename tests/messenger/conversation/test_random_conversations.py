@@ -30,6 +30,7 @@ from tapgate.messenger.gateway_requests import ClientRequest, GatewayRequest
 from tapgate.messenger.model import (
     COMMANDS,
     CONVERSATION_TIMEOUT_SECONDS,
+    Agent,
     Event,
     FormClosed,
     FormSubmitted,
@@ -57,6 +58,8 @@ TEXTS = st.sampled_from(
         *("5", "17.50", "100", "50000", "0", "1", "2", "3", "send 20 to AM-1001"),
         *("hello", "thank you", "ok", "bye", "i forgot my pin", "what are the fees", "12345"),
         *("send to am-1001 10", "send 8 to mum", "selfie", "lost", "my phone was stolen"),
+        *("agent menu", "float", "cash in", "cash out", "commission", "own wallet"),
+        *("request float", "float requests", "confirm cash-out"),
         *("Aminata Kamara", "last 10 days", CODE, "", "  ", "blah", "français", "{x}", "*" * 50),
     ]
 )
@@ -108,6 +111,11 @@ REQUEST_KINDS = st.sampled_from(
     ]
 )
 PIN_REQUESTS = (
+    "agents.cash_in",
+    "agents.pay_out_commission",
+    "cash_out_requests.confirm_cash_out",
+    "cash_out_requests.request_cash_out",
+    "float_requests.fund_by_transfer",
     gateway_requests.SendMoney,
     "cards.link",
     gateway_requests.UnblockCard,
@@ -142,14 +150,17 @@ class RandomConversation(RuleBasedStateMachine):
         documents=st.booleans(),
         hides_number=st.sampled_from([False, False, False, True]),
         registered=st.sampled_from([True, True, True, False]),
+        is_agent=st.booleans(),
     )
-    def begin(self, language, pins, documents, hides_number, registered):
+    def begin(self, language, pins, documents, hides_number, registered, is_agent):
         self.chat = ConversationDriver(language, pin_entry_mode=pins, can_send_documents=documents)
         self.chat.gateway = self.gateway = ConfirmingGateway()
         if hides_number:
             self.chat.person = Person(address="user:U1", phone=None, language=language)
         if not registered:
             self.gateway.subscriber = None
+        if is_agent:
+            self.gateway.agent = Agent(id="agt_me", name="Kissy Kiosk")
         #: Card and amount displayed for confirmation, by operation.
         self.confirmations: dict[str, tuple[str, str]] = {}
         self.known_option_ids = ["yes#1", "cmd:yes"]
@@ -191,6 +202,53 @@ class RandomConversation(RuleBasedStateMachine):
                 )
             elif self.chat.conversation.is_awaiting_pin:
                 self.handle_event(self.build_pin_event(action), crash=position == crash_at)
+
+    @precondition(lambda self: self.gateway.agent is not None)
+    @rule(
+        script=st.sampled_from(
+            [
+                ("cash in", PAYEE_PHONE, "100", "yes", PIN, PIN),
+                ("cash out", "AM-1001", "40", "yes", PIN),
+                ("confirm cash-out", "yes", PIN, PIN),
+                ("confirm cash-out", "no"),
+                ("commission", "yes", PIN),
+                ("request float", "300", "yes"),
+            ]
+        ),
+        interruption=st.one_of(st.none(), st.tuples(st.integers(1, 5), INTERRUPTIONS)),
+        crash_at=st.integers(0, 8),
+        loses_response=st.sampled_from(
+            [None, "agents.cash_in", "cash_out_requests.confirm_cash_out"]
+        ),
+    )
+    def serve_customer(self, script, interruption, crash_at, loses_response):
+        """Follow one of an agent's scripts, or the customer's answer."""
+        events = [*enumerate(("cancel", "agent menu", *script))]
+        if loses_response is not None:
+            self.gateway.lost_responses = [loses_response]
+        for position, action in sorted(
+            events if interruption is None else [*events, interruption], key=lambda pair: pair[0]
+        ):
+            if action == PIN and not self.chat.conversation.is_awaiting_pin:
+                continue
+            event = (
+                self.build_pin_event(action)
+                if action == PIN
+                else build_text_message(action)
+                if isinstance(action, str)
+                else action
+            )
+            self.handle_event(event, crash=position == crash_at)
+
+    @invariant()
+    def float_equals_the_model(self):
+        """Each key acts once: cash-ins, cash-outs and paid commission add up to the float."""
+        store = self.gateway.float
+        earned = sum(amount // 100 for amount in store.cash_ins)
+        paid_out = earned - store.commission
+        assert paid_out >= 0
+        expected = 2_000_00 - sum(store.cash_ins) + sum(store.cash_outs) + paid_out
+        assert store.balance == expected
 
     def build_pin_event(self, pin: str) -> Event:
         if self.chat.settings["pin_entry_mode"] == "text":
@@ -393,8 +451,8 @@ def check_state_transition(before: Conversation, output: EngineOutput) -> None:
         assert before.stage == "await_pin"
         assert output.request.request_id == before.operation
     if now.uncertain:
-        assert now.command == "send"
-        assert now.step == "sent"
+        assert isinstance(current_step, PinStep)
+        assert current_step.moves_money
 
 
 def check_replies(output: EngineOutput) -> None:

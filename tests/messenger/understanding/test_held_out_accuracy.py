@@ -107,6 +107,15 @@ LATER_ENGLISH: Final[tuple[Sample, ...]] = (
     ("put 10 leones credit on my phone", "airtime"),
     ("can this pay my electric", "bills"),
     ("i need to borrow small money", "loans"),
+    ("confirm the cash-out", "confirm_cash_out"),
+    ("agent mode", "agent_menu"),
+    ("my personal wallet", "own_wallet"),
+    ("show my float", "float"),
+    ("customer cash in please", "cash_in"),
+    ("customer cash out please", "cash_out"),
+    ("please pay out commission", "commission"),
+    ("please request float", "request_float"),
+    ("show my float requests", "float_requests"),
 )
 
 LATER_FRENCH: Final[tuple[Sample, ...]] = (

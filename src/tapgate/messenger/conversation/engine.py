@@ -199,6 +199,7 @@ def _forget_owner(turn: Turn) -> None:
     """Discard identity, trust and the command in progress: the number may have a new holder."""
     turn.update(
         subscriber=None,
+        agent=None,
         met=None,
         trusted=False,
         phone=None,
@@ -207,5 +208,5 @@ def _forget_owner(turn: Turn) -> None:
         has_kept_images=False,
     )
     turn.end_command()
-    turn.update_person(trusted=False, support=None)
+    turn.update_person(trusted=False, support=None, role=None)
     turn.add_reply("number_changed")

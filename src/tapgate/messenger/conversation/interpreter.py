@@ -186,6 +186,11 @@ def _pass_on(turn: Turn, text: str) -> None:
 
 def _cancel_command(turn: Turn) -> Move:
     turn.update(later=None)
+def _cancel_command(turn: Turn) -> Move | None:
+    step = _get_step(turn)
+    if isinstance(step, ConfirmStep) and step.accepts_no:
+        _apply_answer(turn, step, {step.name: "no"})
+        return None
     if turn.conversation.command is not None:
         SCRIPTS[turn.conversation.command].on_cancel(turn)
     turn.is_canceled = _abandon_command(turn)

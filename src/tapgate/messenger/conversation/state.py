@@ -7,6 +7,7 @@ import msgspec
 from tapgate.core.images import EncodedImage
 from tapgate.messenger.gateway_requests import GatewayRequest
 from tapgate.messenger.model import (
+    Agent,
     Card,
     Command,
     Language,
@@ -43,6 +44,8 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     later: LaterWish | None = None
     #: Loaded again by each wallet command, and discarded when the conversation expires.
     subscriber: Subscriber | None = None
+    #: Loaded again by each agent command.
+    agent: Agent | None = None
     #: Cards offered while the subscriber chooses one.
     cards: tuple[Card, ...] = ()
     #: Operation that the PIN authorizes; for a transfer, the gateway's `request_id`.

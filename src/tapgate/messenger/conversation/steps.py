@@ -108,8 +108,12 @@ class AskStep(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class ConfirmStep(Step):
-    """Step that asks for confirmation. The script continues only after an explicit yes."""
+    """Step that asks for confirmation. The script continues only after an explicit yes.
 
+    With `accepts_no`, a no is an answer too, and the following steps decide by the fact.
+    """
+
+    accepts_no: bool = False
     prompt: Callable[[Turn], str]
     not_understood_key: str = "not_understood.confirm"
 

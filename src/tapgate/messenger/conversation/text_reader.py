@@ -5,7 +5,10 @@ Reading returns a move and changes nothing.
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from typing import Final, NamedTuple
+
+import msgspec
 
 from tapgate.messenger.conversation import option_matching
 from tapgate.messenger.conversation.commands import SCRIPTS, support
@@ -75,6 +78,16 @@ _CORRECTING_COMMANDS: Final = (None, "wrong_recipient", "change_number")
 _SUPPORT_SMALL_TALK: Final = frozenset({"thanks", "farewell", "take_back"})
 
 
+#: What a customer's command means in an agent's menu.
+_AGENT_MEANINGS: Final[Mapping[Command, Command]] = {
+    "add_money": "cash_in",
+    "balance": "float",
+    "withdraw": "cash_out",
+}
+#: Commands whose keywords are small talk for customers.
+_AGENT_WORDS: Final[frozenset[Command]] = frozenset({"commission"})
+
+
 class _Input(NamedTuple):
     """A text and the situation in which it arrived."""
 
@@ -112,13 +125,18 @@ def read_text(
     if event.text is None:
         return Repeat("withheld")
     text = _EMOJI_ANSWERS.get(event.text.strip().rstrip(_EMOJI_MODIFIERS), event.text.strip())
+    text, meanings = event.text.strip(), _AGENT_MEANINGS if person.role == "agent" else {}
+    command, intent = resolver.match_command(text), event.intent
+    if intent.command is not None and intent.command in meanings:
+        intent = msgspec.structs.replace(intent, command=meanings[intent.command])
     return _read(
         _Input(
             text=text,
-            intent=event.intent,
+            intent=intent,
             is_late=event.is_late,
-            command=resolver.match_command(text),
-            small_talk=classify_small_talk(text),
+            command=None if command is None else meanings.get(command, command),
+            # An agent who says "commission" asks for the own one, not for the fees.
+            small_talk=None if command in _AGENT_WORDS and meanings else classify_small_talk(text),
             step=step,
             conversation=conversation,
             person=person,

@@ -20,6 +20,7 @@ from tapgate.messenger.model import (
     MAX_INTERACTIVE_BODY_LENGTH,
     MAX_ROW_DESCRIPTION_LENGTH,
     MAX_ROW_TITLE_LENGTH,
+    Agent,
     Command,
     DocumentReply,
     Language,
@@ -85,6 +86,12 @@ class Turn:
         """The subscriber. Valid only after the script has loaded it."""
         assert self.conversation.subscriber is not None
         return self.conversation.subscriber
+
+    @property
+    def agent(self) -> Agent:
+        """The agent. Valid only after the script has loaded it."""
+        assert self.conversation.agent is not None
+        return self.conversation.agent
 
     @property
     def phone(self) -> str:

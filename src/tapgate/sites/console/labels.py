@@ -158,6 +158,15 @@ CHAT_COMMAND_LABELS: Final[Mapping[str, str]] = {
     "language": "Language",
     "person": "Talk to a person",
     "register": "Register",
+    "confirm_cash_out": "Confirm cash-out",
+    "agent_menu": "Agent menu",
+    "own_wallet": "Own wallet",
+    "float": "Float and today",
+    "cash_in": "Cash-in for a customer",
+    "cash_out": "Cash-out for a customer",
+    "commission": "Pay out commission",
+    "request_float": "Request float",
+    "float_requests": "Float requests",
 }
 
 #: Resource labels, by ID prefix or path parameter name.

@@ -5,7 +5,9 @@ from typing import Final
 
 from tapgate.messenger.conversation.commands import (
     account,
+    agents,
     cards,
+    cash_outs,
     general,
     kyc,
     messages,
@@ -33,5 +35,7 @@ SCRIPTS: Final[Mapping[Command, Script]] = {
         *questions.SCRIPTS,
         *undo.SCRIPTS,
         *messages.SCRIPTS,
+        *agents.SCRIPTS,
+        *cash_outs.SCRIPTS,
     )
 }

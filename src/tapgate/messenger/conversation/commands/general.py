@@ -4,10 +4,11 @@ from typing import Final
 
 import msgspec
 
+from tapgate.messenger.conversation.commands.agents import reply_with_menu as reply_with_agent_menu
 from tapgate.messenger.conversation.steps import AskStep, Next, ParsedAnswer, RequestStep, Script
 from tapgate.messenger.conversation.turn import Choice, Turn
-from tapgate.messenger.gateway_requests import FindSubscriber
-from tapgate.messenger.model import LANGUAGES, Command, Language, Subscriber
+from tapgate.messenger.gateway_requests import FindAgent, FindSubscriber
+from tapgate.messenger.model import LANGUAGES, Agent, Command, Language, Subscriber
 
 #: In menu order, most used first.
 _MENU_COMMANDS: Final[tuple[Command, ...]] = (
@@ -66,11 +67,29 @@ def _reply_with_menu(turn: Turn, found: Subscriber | None) -> Next:
     if found is None:
         has_number = turn.person.phone is not None
         commands = _STRANGER_COMMANDS if has_number else _HIDDEN_NUMBER_COMMANDS
+    commands: Iterable[Command] = _MENU_COMMANDS if found else (*_MENU_COMMANDS, "register")
+    if turn.person.role == "wallet":
+        commands = (*commands, "agent_menu")
     if found is not None and turn.person.trusted:
         text = turn.translate("menu.named", name=found.first_name)
     else:
         text = turn.translate("menu")
     return turn.suggest_commands(text, *commands)
+
+
+def _handle_agent(turn: Turn, found: Agent | None) -> Next:
+    """Show an agent the agent's menu, unless the agent has switched to the own wallet."""
+    turn.update(agent=found)
+    role = None if found is None else turn.person.role or "agent"
+    turn.update_person(role=role)
+    if role == "agent" and turn.person.trusted:
+        return reply_with_agent_menu(turn)
+    return _reply_with_menu(turn, turn.conversation.subscriber)
+
+
+def _keep_subscriber(turn: Turn, found: Subscriber | None) -> Next:
+    turn.update(subscriber=found)
+    return "on"
 
 
 def _begin_menu(turn: Turn, text: str) -> None:
@@ -80,7 +99,8 @@ def _begin_menu(turn: Turn, text: str) -> None:
 
 
 def _is_registration_unknown(turn: Turn) -> bool:
-    return turn.conversation.subscriber is None and turn.person.phone is not None
+    is_unknown = turn.conversation.subscriber is None or turn.person.role is not None
+    return is_unknown and turn.person.phone is not None
 
 
 def _set_language(turn: Turn, value: str) -> ParsedAnswer:
@@ -110,10 +130,17 @@ SCRIPTS: Final = (
                 name="subscriber",
                 is_needed=_is_registration_unknown,
                 build_request=lambda turn: FindSubscriber(phone=turn.phone),
-                on_success=_reply_with_menu,
+                on_success=_keep_subscriber,
                 on_unreachable=lambda turn: turn.suggest_commands(
                     turn.translate("menu"), *_MENU_COMMANDS
                 ),
+            ),
+            RequestStep(
+                name="agent",
+                is_needed=lambda turn: turn.person.phone is not None,
+                build_request=lambda turn: FindAgent(phone=turn.phone),
+                on_success=_handle_agent,
+                on_unreachable=lambda turn: _reply_with_menu(turn, turn.conversation.subscriber),
             ),
         ),
     ),
