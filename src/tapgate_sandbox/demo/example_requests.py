@@ -68,6 +68,9 @@ def _render_commands(country: Country, context: ExampleContext, today: date) -> 
     name, other = hero.person.first_name, friend.person.first_name
     phone = seed.get_phone_number(hero)
     yield f"# {hero.person.name}: phone {phone}, card {hero.serial}, PIN {hero.pin}"
+    for number in (0, len(country.super_agents)):
+        counter, mobile = country.agents[number], seed.get_agent_phone_number(number)
+        yield f"# Agent {counter.business_name or counter.name}: phone {mobile}, PIN {counter.pin}"
     yield _render_get(context, f"/api/v1/subscribers/{hero.public_id}")
     yield _render_get(context, f"/api/v1/balance/{hero.public_id}")
     yield _render_get(context, f"/api/v1/transactions?user_id={hero.public_id}&limit=5")

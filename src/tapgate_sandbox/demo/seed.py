@@ -56,6 +56,8 @@ _FIXED_PEOPLE: Final = {
     EMPLOYER: Person("Lumley", "Traders Union", "1 Lumley Beach Road, Freetown"),
 }
 _FIXED_PINS: Final = {HERO: "4826", FRIEND: "7391"}
+#: Of the first super-agent and its first sub-agent, whose chats the documents play.
+_SUPER_AGENT_PIN, _SUB_AGENT_PIN = "3958", "6172"
 _CATEGORIES: Final = {
     HERO: SubscriberCategory.VIP,
     HOUSE_BUYER: SubscriberCategory.VIP,
@@ -75,6 +77,10 @@ _RESIDENT_PHONE_BASE, _AGENT_PHONE_BASE, _SHOP_PHONE_BASE = 23225000000, 2322590
 _ACTOR: Final = Actor.from_principal(
     Principal(kind="service", id="demo", name="Demo"), ip="127.0.0.1", request_id="demo"
 )
+
+
+def get_agent_phone_number(number: int) -> str:
+    return f"+{_AGENT_PHONE_BASE + number + 1}"
 
 
 def get_phone_number(resident: Resident) -> str:
@@ -170,10 +176,13 @@ class Seeder:
     async def _create_agent(self, number: int, super_agents: list[Agent]) -> Agent:
         person = country.draw_person(self._random)
         parent = super_agents[number % len(super_agents)] if super_agents else None
+        pin = people.draw_pin(self._random)
+        if number in (0, self._super_agent_count):
+            pin = _SUB_AGENT_PIN if parent else _SUPER_AGENT_PIN
         agent = Agent(
             name=person.name,
             business_name=None if parent else f"{person.last_name} Money Point",
-            pin=people.draw_pin(self._random),
+            pin=pin,
             tier=3 if parent is None else self._random.choice((1, 1, 2)),
             parent=parent,
         )
@@ -181,7 +190,7 @@ class Seeder:
             agent_type=AgentType.SUB_AGENT if parent else AgentType.SUPER_AGENT,
             name=agent.name,
             business_name=agent.business_name,
-            phone_number=f"+{_AGENT_PHONE_BASE + number + 1}",
+            phone_number=get_agent_phone_number(number),
             pin=agent.pin,
             parent_agent_id=parent.public_id if parent else None,
             address=person.address,

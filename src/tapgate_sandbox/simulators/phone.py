@@ -22,6 +22,7 @@ _REQUIRED_ROLE: Final = "system_admin"
 _PHONE_PATTERN: Final = re.compile(r"\+[1-9]\d{5,14}", re.ASCII)
 _MAX_RESULTS: Final = 8
 _SUBSCRIBERS_PATH: Final = "/api/v1/subscribers"
+_AGENTS_PATH: Final = "/api/v1/agents"
 
 JsonHandler = Callable[[PageRequest], Awaitable[Any]]
 PageHandler = Callable[[PageRequest], Awaitable[Reply[bytes]]]
@@ -128,11 +129,15 @@ def _create_messenger_client(request: PageRequest) -> PhoneMessengerClient:
 
 
 async def _search_people(request: PageRequest, search: str) -> list[dict[str, str]]:
+    """Return the matching subscribers, and then the agents with other numbers."""
     subscribers = await search_records(request, _SUBSCRIBERS_PATH, search, _MAX_RESULTS)
-    return [
-        {"name": f"{item['first_name']} {item['last_name']}", "phone": item["phone_number"]}
-        for item in subscribers
-    ]
+    agents = await search_records(request, _AGENTS_PATH, search, _MAX_RESULTS)
+    names = {
+        item["phone_number"]: f"{item['first_name']} {item['last_name']}" for item in subscribers
+    }
+    for item in agents:
+        names.setdefault(item["phone_number"], item["business_name"] or item["name"])
+    return [{"name": name, "phone": phone} for phone, name in names.items()][:_MAX_RESULTS]
 
 
 def _require_phone_number(number: str | None) -> str:
