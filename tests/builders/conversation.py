@@ -175,6 +175,8 @@ def build_payment(
         counterparty_name=name,
         at=NOW,
     )
+
+
 class AgentFloat:
     """An agent's float, commission, and cash requests, in minor units."""
 
