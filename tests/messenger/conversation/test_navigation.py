@@ -5,8 +5,8 @@ import msgspec
 from builders.conversation import PIN, ConversationDriver, build_text_message, reencode_conversation
 from cases import each
 from tapgate.messenger import gateway_requests
-from tapgate.messenger.conversation.commands.questions import UNAVAILABLE_SERVICES
 from tapgate.messenger.conversation.commands.agents import AGENT_MENU
+from tapgate.messenger.conversation.commands.questions import UNAVAILABLE_SERVICES
 from tapgate.messenger.conversation.state import Conversation
 from tapgate.messenger.model import (
     COMMANDS,

@@ -184,9 +184,8 @@ def _pass_on(turn: Turn, text: str) -> None:
     _send_request(turn, step, request)
 
 
-def _cancel_command(turn: Turn) -> Move:
-    turn.update(later=None)
 def _cancel_command(turn: Turn) -> Move | None:
+    turn.update(later=None)
     step = _get_step(turn)
     if isinstance(step, ConfirmStep) and step.accepts_no:
         _apply_answer(turn, step, {step.name: "no"})

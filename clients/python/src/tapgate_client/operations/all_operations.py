@@ -12,12 +12,14 @@ from tapgate_client.operations.bank_accounts import BankAccountsOperations
 from tapgate_client.operations.batches import BatchesOperations
 from tapgate_client.operations.branding import BrandingOperations
 from tapgate_client.operations.cards import CardsOperations
+from tapgate_client.operations.cash_out_requests import CashOutRequestsOperations
 from tapgate_client.operations.commission_rules import CommissionRulesOperations
 from tapgate_client.operations.compliance import ComplianceOperations
 from tapgate_client.operations.day_close import DayCloseOperations
 from tapgate_client.operations.disputes import DisputesOperations
 from tapgate_client.operations.fee_rules import FeeRulesOperations
 from tapgate_client.operations.finance_reports import FinanceReportsOperations
+from tapgate_client.operations.float_requests import FloatRequestsOperations
 from tapgate_client.operations.general_ledger import GeneralLedgerOperations
 from tapgate_client.operations.in_app_payments import InAppPaymentsOperations
 from tapgate_client.operations.messages import MessagesOperations
@@ -59,6 +61,10 @@ class AllOperations(OperationGroup[M]):
         self.partners: PartnersOperations[M] = PartnersOperations(transport)
         #: Agents, their float, cash-in, cash-out and commissions.
         self.agents: AgentsOperations[M] = AgentsOperations(transport)
+        #: Agents that ask their super-agent or the platform for float.
+        self.float_requests: FloatRequestsOperations[M] = FloatRequestsOperations(transport)
+        #: Cash-outs that customers confirm in the chat.
+        self.cash_out_requests: CashOutRequestsOperations[M] = CashOutRequestsOperations(transport)
         #: Search, export and inspect transactions and their ledger entries.
         self.transactions: TransactionsOperations[M] = TransactionsOperations(transport)
         #: Transfers to the wrong person that their senders ask back.

@@ -26,6 +26,9 @@ class OverviewOperations(OperationGroup[M]):
         length, up to the same time, rounded down to 15 minutes. With `from` and `to`, which are
         inclusive dates at most 92 days apart, the period is `custom` and has one bucket per day.
 
+        `unavailable_services` counts what customers asked for in the chat although it is not
+        offered.
+
         `standing` contains counts and balances as of `as_of`, usually a few seconds ago. `alerts`
         counts open alerts by severity, and alerts under investigation. `alerts` is null if the
         caller may not list alerts. `engine` contains this node's latencies for ledger batches and

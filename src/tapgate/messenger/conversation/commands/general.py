@@ -67,7 +67,6 @@ def _reply_with_menu(turn: Turn, found: Subscriber | None) -> Next:
     if found is None:
         has_number = turn.person.phone is not None
         commands = _STRANGER_COMMANDS if has_number else _HIDDEN_NUMBER_COMMANDS
-    commands: Iterable[Command] = _MENU_COMMANDS if found else (*_MENU_COMMANDS, "register")
     if turn.person.role == "wallet":
         commands = (*commands, "agent_menu")
     if found is not None and turn.person.trusted:
