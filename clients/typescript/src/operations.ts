@@ -1255,7 +1255,7 @@ export class Operations extends Transport {
    * The platform pays the agent a commission according to the commission rules. Identify the
    * customer by either `subscriber_id` or `card_serial`.
    *
-   * Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin).
+   * Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin); an internal service's signature.
    */
   cashIn(body: schemas.CashIn, options?: RequestOptions): Promise<schemas.CashReceipt> {
     return this.send("POST", `/api/v1/agents/cashin`, { body, movesMoney: true }, options);
@@ -1287,10 +1287,149 @@ export class Operations extends Transport {
   /**
    * Pay out an agent's entire commission balance to the float.
    *
-   * Access: an admin (finance_user, system_admin).
+   * A service must send the agent's PIN. Staff pay out without it.
+   *
+   * Access: an admin (finance_user, system_admin); an internal service's signature.
    */
   payOutCommission(id: string, body: schemas.CommissionPayout = {}, options?: RequestOptions): Promise<schemas.PayoutReceipt> {
     return this.send("POST", `/api/v1/agents/${encodeURIComponent(id)}/payout-commission`, { body, movesMoney: true }, options);
+  }
+
+  /**
+   * Request float for an agent.
+   *
+   * A sub-agent's request waits for its super-agent, who gets a message. If it is still open after
+   * 30 minutes, it waits for finance, as does any other agent's request from the start. With an
+   * idempotency key, a repeated request gets the first float request with status 200.
+   *
+   * Access: an admin (support_user, system_admin); an internal service's signature.
+   */
+  requestFloat(id: string, body: schemas.NewFloatRequest, options?: RequestOptions): Promise<schemas.FloatRequestRecord> {
+    return this.send("POST", `/api/v1/agents/${encodeURIComponent(id)}/float-requests`, { body }, options);
+  }
+
+  /**
+   * List float requests, newest first, or oldest first with `order=oldest`.
+   *
+   * `parent_agent_id` lists the requests of a super-agent's sub-agents.
+   *
+   * Access: an admin (finance_user, support_user, system_admin); an internal service's signature.
+   */
+  listFloatRequests(query: { limit?: number; cursor?: string; order?: schemas.PageOrder; status?: schemas.FloatRequestStatus; waits_for?: schemas.FloatProvider; agent_id?: string; parent_agent_id?: string; } = {}, options?: RequestOptions): List<schemas.FloatRequestPage, schemas.FloatRequestRecord> {
+    return this.list("GET", `/api/v1/float-requests`, { query }, options);
+  }
+
+  /**
+   * Get a float request.
+   *
+   * Access: an admin (finance_user, support_user, system_admin); an internal service's signature.
+   */
+  getFloatRequest(id: string, options?: RequestOptions): Promise<schemas.FloatRequestRecord> {
+    return this.send("GET", `/api/v1/float-requests/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /**
+   * Fund a float request as finance.
+   *
+   * Records cash received by the platform, and credits the requested amount to the agent's float,
+   * as `POST /agents/{id}/fund` does. A sub-agent's request can be funded before its super-agent
+   * has answered. A funding held for review ends the request too.
+   *
+   * Access: an admin (finance_user, system_admin). An admin with a second factor must have verified it recently.
+   */
+  fundFloatRequest(id: string, body: schemas.FloatRequestFunding = {}, options?: RequestOptions): Promise<schemas.FundingReceipt> {
+    return this.send("POST", `/api/v1/float-requests/${encodeURIComponent(id)}/fund`, { body, movesMoney: true }, options);
+  }
+
+  /**
+   * Fund a sub-agent's float request as its super-agent, with the super-agent's PIN.
+   *
+   * The requested amount moves from the super-agent's float to the sub-agent's. The request of an
+   * agent without a super-agent gets 404 `AGENT_NOT_FOUND`.
+   *
+   * Access: an internal service's signature.
+   */
+  fundFloatRequestByTransfer(id: string, body: schemas.FloatRequestTransfer, options?: RequestOptions): Promise<schemas.FloatTransferReceipt> {
+    return this.send("POST", `/api/v1/float-requests/${encodeURIComponent(id)}/transfer`, { body, movesMoney: true }, options);
+  }
+
+  /**
+   * Pass a sub-agent's float request on to finance, as its super-agent.
+   *
+   * Access: an internal service's signature.
+   */
+  passFloatRequestOn(id: string, options?: RequestOptions): Promise<schemas.FloatRequestRecord> {
+    return this.send("POST", `/api/v1/float-requests/${encodeURIComponent(id)}/pass-on`, {}, options);
+  }
+
+  /**
+   * Decline a float request. The agent gets a message with the reason.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  declineFloatRequest(id: string, body: schemas.FloatRequestDecline, options?: RequestOptions): Promise<schemas.FloatRequestRecord> {
+    return this.send("POST", `/api/v1/float-requests/${encodeURIComponent(id)}/decline`, { body }, options);
+  }
+
+  /**
+   * Cancel a float request for its agent.
+   *
+   * Access: an admin (support_user, system_admin); an internal service's signature.
+   */
+  cancelFloatRequest(id: string, options?: RequestOptions): Promise<schemas.FloatRequestRecord> {
+    return this.send("POST", `/api/v1/float-requests/${encodeURIComponent(id)}/cancel`, {}, options);
+  }
+
+  /**
+   * Ask a customer to confirm a cash-out.
+   *
+   * Requires an idempotency key; a repeated request gets the first cash-out request with status 200.
+   * Verifies the agent's PIN and sends the customer a message. No money moves until the customer
+   * confirms within 5 minutes. A customer has at most one open request.
+   *
+   * Access: an internal service's signature.
+   */
+  requestCashOut(body: schemas.NewCashOutRequest, options?: RequestOptions): Promise<schemas.CashOutRequestRecord> {
+    return this.send("POST", `/api/v1/cash-out-requests`, { body }, options);
+  }
+
+  /**
+   * Get a cash-out request.
+   *
+   * Access: an internal service's signature.
+   */
+  getCashOutRequest(id: string, options?: RequestOptions): Promise<schemas.CashOutRequestRecord> {
+    return this.send("GET", `/api/v1/cash-out-requests/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /**
+   * List the cash-out requests that wait for a subscriber: at most one.
+   *
+   * Access: an internal service's signature.
+   */
+  listOpenCashOutRequests(id: string, options?: RequestOptions): Promise<schemas.OpenCashOutRequests> {
+    return this.send("GET", `/api/v1/subscribers/${encodeURIComponent(id)}/cash-out-requests`, {}, options);
+  }
+
+  /**
+   * Confirm a cash-out with the customer's PIN.
+   *
+   * The cash-out is made as by `POST /agents/cashout`. The agent's PIN was verified when the agent
+   * asked. The request stays open after a decline, so the customer can try again until it expires.
+   *
+   * Access: an internal service's signature.
+   */
+  confirmCashOut(id: string, body: schemas.CashOutConfirmation, options?: RequestOptions): Promise<schemas.CashReceipt> {
+    return this.send("POST", `/api/v1/cash-out-requests/${encodeURIComponent(id)}/confirm`, { body, movesMoney: true }, options);
+  }
+
+  /**
+   * Decline a cash-out for its customer. The agent gets a message.
+   *
+   * Access: an internal service's signature.
+   */
+  declineCashOut(id: string, options?: RequestOptions): Promise<schemas.CashOutRequestRecord> {
+    return this.send("POST", `/api/v1/cash-out-requests/${encodeURIComponent(id)}/decline`, {}, options);
   }
 
   /**
@@ -1554,7 +1693,7 @@ export class Operations extends Transport {
    * Otherwise they cover the newest 10,000 transactions, and `is_complete` is false if the list has
    * more.
    *
-   * Access: an admin with any role.
+   * Access: an admin with any role; an internal service's signature.
    */
   getTransactionTotals(query: { user_id?: string; card_serial?: string; type?: schemas.TransactionType; flow?: schemas.MoneyFlow; status?: schemas.TransactionStatus; failure_code?: string; from?: string; to?: string; } = {}, options?: RequestOptions): Promise<schemas.TransactionListTotals> {
     return this.send("GET", `/api/v1/transactions/totals`, { query }, options);
@@ -2904,6 +3043,8 @@ export class Operations extends Transport {
    * the same time, rounded down to 15 minutes. With `from` and `to`, which are inclusive dates at
    * most 92 days apart, the period is `custom` and has one bucket per day.
    *
+   * `unavailable_services` counts what customers asked for in the chat although it is not offered.
+   *
    * `standing` contains counts and balances as of `as_of`, usually a few seconds ago. `alerts`
    * counts open alerts by severity, and alerts under investigation. `alerts` is null if the caller
    * may not list alerts. `engine` contains this node's latencies for ledger batches and for requests
@@ -2940,7 +3081,8 @@ export class Operations extends Transport {
    * `alerts` are open alerts without a held payment, and `held_payments` those with one.
    * `failing_webhooks` are endpoints that are disabled or whose last attempt failed. `disputes` are
    * undecided. `low_float` are active agents whose float is below `TAPGATE_FLOAT_LOW`. `payouts`
-   * wait for a run. Restricted subscribers are not counted in `kyc_reviews`.
+   * wait for a run, and `float_requests` for finance. Restricted subscribers are not counted in
+   * `kyc_reviews`.
    *
    * Access: an admin with any role.
    */
@@ -2953,10 +3095,11 @@ export class Operations extends Transport {
    *
    * Contains the queues of `GET /api/v1/work-queues`, without items that are assigned to another
    * admin. `subject` is the person or thing that an item is about, null for a restricted subscriber;
-   * `detail` is an alert's type, an approval's summary or a dispute's reason. A dispute that the
-   * merchant, its `subject`, has not answered in time is `high`. `id` is the ID of the approval,
-   * alert, support request, dispute, subscriber, agent or webhook endpoint. `low_float` has no
-   * `since`. `has_more` says that more than `limit` items wait; each queue counts up to 100.
+   * `detail` is an alert's type, an approval's summary, a dispute's reason or a float request's
+   * note. A dispute that the merchant, its `subject`, has not answered in time is `high`. `id` is
+   * the ID of the approval, alert, support request, dispute, float request, subscriber, agent or
+   * webhook endpoint. `low_float` has no `since`. `has_more` says that more than `limit` items wait;
+   * each queue counts up to 100.
    *
    * Access: an admin with any role.
    */

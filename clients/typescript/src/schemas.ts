@@ -1030,6 +1030,33 @@ export interface CashOut {
   pin: string;
 }
 
+/** The customer's confirmation. `pin` is the subscriber's PIN, or a child card's own PIN. */
+export interface CashOutConfirmation {
+  request_id?: string | null;
+  /** The platform currency's ISO 4217 code */
+  currency?: string | null;
+  /** 4 digits */
+  pin: string;
+}
+
+/** Cash-out that waits for the customer until `expires_at`. Names are masked. */
+export interface CashOutRequestRecord {
+  id: string;
+  agent_id: string;
+  agent_name: string;
+  subscriber_id: string;
+  subscriber_name: string;
+  card_serial: string | null;
+  amount: string;
+  currency: string;
+  status: CashOutRequestStatus;
+  transaction_id: string | null;
+  expires_at: string;
+  created_at: string;
+}
+
+export type CashOutRequestStatus = "open" | "confirmed" | "declined" | "expired";
+
 /**
  * Receipt for a cash-in or cash-out.
  *
@@ -1119,11 +1146,13 @@ export interface ClosedDayPage {
   masked?: boolean;
 }
 
-/** Request to pay out the agent's entire commission balance. */
+/** Request to pay out the agent's entire commission balance. `pin` is the agent's. */
 export interface CommissionPayout {
   request_id?: string | null;
   /** The platform currency's ISO 4217 code */
   currency?: string | null;
+  /** 4 digits */
+  pin?: string | null;
 }
 
 /** Commission for one transaction type and tier. Amounts below the minimum earn nothing. */
@@ -1485,7 +1514,7 @@ export interface ErrorBody {
   details?: Record<string, unknown>;
 }
 
-export type ErrorCode = "INVALID_REQUEST" | "INVALID_PIN" | "SAME_PIN" | "INVALID_OTP" | "PERMANENT_BLOCK" | "MAX_CHILD_CARDS" | "MISSING_PARENT" | "UNAUTHORIZED" | "INSUFFICIENT_FUNDS" | "INSUFFICIENT_FLOAT" | "FORBIDDEN" | "ACCOUNT_LOCKED" | "OTP_REQUIRED" | "PIN_REQUIRED" | "SUBSCRIBER_BLOCKED" | "CARD_NOT_ACTIVE" | "CARD_PROOF_REQUIRED" | "CARD_NOT_GENUINE" | "AGENT_NOT_ACTIVE" | "PROCESSOR_SUSPENDED" | "PARTNER_SUSPENDED" | "TERMINAL_BLOCKED" | "COMPLIANCE_REJECTED" | "TRANSACTION_LIMIT_EXCEEDED" | "CARD_LIMIT_EXCEEDED" | "DAILY_LIMIT_EXCEEDED" | "MONTHLY_LIMIT_EXCEEDED" | "MAX_BALANCE_EXCEEDED" | "SUBSCRIBER_NOT_FOUND" | "CARD_NOT_FOUND" | "KEYSET_NOT_FOUND" | "AGENT_NOT_FOUND" | "PROCESSOR_NOT_FOUND" | "TERMINAL_NOT_FOUND" | "PARTNER_NOT_FOUND" | "ACCOUNT_NOT_FOUND" | "TRANSACTION_NOT_FOUND" | "ALERT_NOT_FOUND" | "RULE_NOT_FOUND" | "REQUEST_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "DISPUTE_NOT_FOUND" | "DAY_NOT_FOUND" | "RECALL_NOT_FOUND" | "BANK_ACCOUNT_NOT_FOUND" | "PAYOUT_NOT_FOUND" | "PAYOUT_RUN_NOT_FOUND" | "BANK_STATEMENT_NOT_FOUND" | "BATCH_NOT_FOUND" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "DUPLICATE_PHONE" | "DUPLICATE_ID_NUMBER" | "DUPLICATE_EMAIL" | "DUPLICATE_REQUEST" | "DUPLICATE_REFERENCE" | "CARD_ALREADY_LINKED" | "CARD_NOT_LINKED" | "CARD_PROOF_USED" | "KEYSET_RETIRED" | "ALREADY_BLOCKED" | "NOT_BLOCKED" | "NOT_CLOSABLE" | "ALREADY_REFUNDED" | "NOT_REFUNDABLE" | "ALREADY_RESOLVED" | "APPROVAL_NOT_PENDING" | "ALREADY_DISPUTED" | "NOT_DISPUTABLE" | "DISPUTE_NOT_OPEN" | "NOT_REVERSIBLE" | "NOT_RECALLABLE" | "RECALL_NOT_OPEN" | "ALREADY_SUSPENDED" | "NOT_SUSPENDED" | "DAY_NOT_CLOSED" | "BANK_ACCOUNT_NOT_VERIFIED" | "PAYOUT_NOT_PENDING" | "LINE_NOT_OPEN" | "BATCH_NOT_READY" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_ENCODING" | "VALIDATION_FAILED" | "CURRENCY_NOT_SUPPORTED" | "SELF_TRANSFER" | "REFUND_EXCEEDS_REMAINING" | "REVERSAL_EXCEEDS_REMAINING" | "KYC_REQUIREMENTS_NOT_MET" | "RATE_LIMITED" | "INTERNAL_ERROR" | "SERVICE_UNAVAILABLE";
+export type ErrorCode = "INVALID_REQUEST" | "INVALID_PIN" | "SAME_PIN" | "INVALID_OTP" | "PERMANENT_BLOCK" | "MAX_CHILD_CARDS" | "MISSING_PARENT" | "UNAUTHORIZED" | "INSUFFICIENT_FUNDS" | "INSUFFICIENT_FLOAT" | "FORBIDDEN" | "ACCOUNT_LOCKED" | "OTP_REQUIRED" | "PIN_REQUIRED" | "SUBSCRIBER_BLOCKED" | "CARD_NOT_ACTIVE" | "CARD_PROOF_REQUIRED" | "CARD_NOT_GENUINE" | "AGENT_NOT_ACTIVE" | "PROCESSOR_SUSPENDED" | "PARTNER_SUSPENDED" | "TERMINAL_BLOCKED" | "COMPLIANCE_REJECTED" | "TRANSACTION_LIMIT_EXCEEDED" | "CARD_LIMIT_EXCEEDED" | "DAILY_LIMIT_EXCEEDED" | "MONTHLY_LIMIT_EXCEEDED" | "MAX_BALANCE_EXCEEDED" | "SUBSCRIBER_NOT_FOUND" | "CARD_NOT_FOUND" | "KEYSET_NOT_FOUND" | "AGENT_NOT_FOUND" | "PROCESSOR_NOT_FOUND" | "TERMINAL_NOT_FOUND" | "PARTNER_NOT_FOUND" | "ACCOUNT_NOT_FOUND" | "TRANSACTION_NOT_FOUND" | "ALERT_NOT_FOUND" | "RULE_NOT_FOUND" | "REQUEST_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "DISPUTE_NOT_FOUND" | "DAY_NOT_FOUND" | "RECALL_NOT_FOUND" | "FLOAT_REQUEST_NOT_FOUND" | "CASH_OUT_REQUEST_NOT_FOUND" | "BANK_ACCOUNT_NOT_FOUND" | "PAYOUT_NOT_FOUND" | "PAYOUT_RUN_NOT_FOUND" | "BANK_STATEMENT_NOT_FOUND" | "BATCH_NOT_FOUND" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "DUPLICATE_PHONE" | "DUPLICATE_ID_NUMBER" | "DUPLICATE_EMAIL" | "DUPLICATE_REQUEST" | "DUPLICATE_REFERENCE" | "CARD_ALREADY_LINKED" | "CARD_NOT_LINKED" | "CARD_PROOF_USED" | "KEYSET_RETIRED" | "ALREADY_BLOCKED" | "NOT_BLOCKED" | "NOT_CLOSABLE" | "ALREADY_REFUNDED" | "NOT_REFUNDABLE" | "ALREADY_RESOLVED" | "APPROVAL_NOT_PENDING" | "ALREADY_DISPUTED" | "NOT_DISPUTABLE" | "DISPUTE_NOT_OPEN" | "NOT_REVERSIBLE" | "NOT_RECALLABLE" | "RECALL_NOT_OPEN" | "FLOAT_REQUEST_NOT_OPEN" | "CASH_OUT_REQUEST_NOT_OPEN" | "CASH_OUT_REQUEST_OPEN" | "ALREADY_SUSPENDED" | "NOT_SUSPENDED" | "DAY_NOT_CLOSED" | "BANK_ACCOUNT_NOT_VERIFIED" | "PAYOUT_NOT_PENDING" | "LINE_NOT_OPEN" | "BATCH_NOT_READY" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_ENCODING" | "VALIDATION_FAILED" | "CURRENCY_NOT_SUPPORTED" | "SELF_TRANSFER" | "REFUND_EXCEEDS_REMAINING" | "REVERSAL_EXCEEDS_REMAINING" | "KYC_REQUIREMENTS_NOT_MET" | "RATE_LIMITED" | "INTERNAL_ERROR" | "SERVICE_UNAVAILABLE";
 
 export type Factor = "totp" | "passkey";
 
@@ -1526,6 +1555,65 @@ export interface FloatFunding {
   amount: string;
   reference?: string | null;
   description?: string | null;
+}
+
+export type FloatProvider = "super_agent" | "finance";
+
+export interface FloatRequestDecline {
+  reason: string;
+}
+
+/** Request to fund a float request with its amount. */
+export interface FloatRequestFunding {
+  request_id?: string | null;
+  /** The platform currency's ISO 4217 code */
+  currency?: string | null;
+}
+
+/**
+ * One page of a list.
+ *
+ *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
+ *     otherwise.
+ */
+export interface FloatRequestPage {
+  data: FloatRequestRecord[];
+  has_more: boolean;
+  next_cursor: string | null;
+  masked?: boolean;
+}
+
+/**
+ * Float request.
+ *
+ *     `waits_for` is who is asked while the request is open: a sub-agent's super-agent until
+ *     `finance_at`, then finance.
+ */
+export interface FloatRequestRecord {
+  id: string;
+  agent_id: string;
+  agent_name: string;
+  amount: string;
+  currency: string;
+  note: string | null;
+  status: FloatRequestStatus;
+  waits_for: FloatProvider | null;
+  finance_at: string;
+  transaction_id: string | null;
+  reason: string | null;
+  created_at: string;
+  updated_at: string;
+}
+
+export type FloatRequestStatus = "open" | "funded" | "declined" | "cancelled";
+
+/** The super-agent's transfer to the sub-agent, with the super-agent's PIN. */
+export interface FloatRequestTransfer {
+  request_id?: string | null;
+  /** The platform currency's ISO 4217 code */
+  currency?: string | null;
+  /** 4 digits */
+  pin: string;
 }
 
 export interface FloatTransfer {
@@ -2193,6 +2281,21 @@ export interface NewBatch {
   source_id: string;
 }
 
+/** An agent's request for a cash-out, with the agent's PIN. */
+export interface NewCashOutRequest {
+  request_id?: string | null;
+  /** The platform currency's ISO 4217 code */
+  currency?: string | null;
+  subscriber_id?: string | null;
+  /** 1 to 32 letters, digits or dashes */
+  card_serial?: string | null;
+  agent_id: string;
+  /** Decimal amount in major units */
+  amount: string;
+  /** 4 digits */
+  agent_pin: string;
+}
+
 /** Child card to create. `card_serial` may be absent if there is a `card_proof`. */
 export interface NewChildCard {
   parent_subscriber_id: string;
@@ -2223,6 +2326,14 @@ export interface NewDispute {
 export interface NewDocument {
   document_type: KycDocumentType;
   image: string;
+}
+
+/** An agent's request for float. `note` is shown to whoever decides. */
+export interface NewFloatRequest {
+  /** Decimal amount in major units */
+  amount: string;
+  note?: string | null;
+  request_id?: string | null;
 }
 
 /** Keyset to create. A key that is absent is generated. */
@@ -2432,6 +2543,11 @@ export interface OpenAlertCounts {
   investigating: number;
 }
 
+/** Cash-out requests that wait for the customer: at most one. */
+export interface OpenCashOutRequests {
+  data: CashOutRequestRecord[];
+}
+
 export interface OptionalReason {
   reason?: string | null;
 }
@@ -2448,6 +2564,7 @@ export interface Overview {
   flows: FlowTotals[];
   by_type: TypeTotals[];
   declines: DeclineCount[];
+  unavailable_services: ServiceDemand[];
   standing: PlatformSnapshot;
   alerts: OpenAlertCounts | null;
   ledger: LedgerState;
@@ -3521,6 +3638,13 @@ export interface SecretRotation {
   grace_seconds?: number | null;
 }
 
+/** Requests in the chat for a service that is not offered, and the customers who asked. */
+export interface ServiceDemand {
+  service: UnavailableService;
+  requests: number;
+  customers: number;
+}
+
 /**
  * One page of a list.
  *
@@ -4183,6 +4307,8 @@ export interface TypeTotals {
   type: TransactionType;
 }
 
+export type UnavailableService = "airtime" | "bills" | "loans";
+
 export interface UpdateGlCodes {
   data: GlCodeUpdate[];
 }
@@ -4426,7 +4552,7 @@ export interface WorkItems {
   has_more: boolean;
 }
 
-export type WorkQueueName = "approvals" | "kyc_reviews" | "support_requests" | "alerts" | "held_payments" | "failing_webhooks" | "disputes" | "low_float" | "recalls" | "payouts";
+export type WorkQueueName = "approvals" | "kyc_reviews" | "support_requests" | "alerts" | "held_payments" | "failing_webhooks" | "disputes" | "low_float" | "float_requests" | "recalls" | "payouts";
 
 /**
  * Number of items that wait, at most 100, and the time since which the oldest waits.
