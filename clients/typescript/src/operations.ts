@@ -2984,6 +2984,19 @@ export class Operations extends Transport {
   }
 
   /**
+   * Redeliver the events of a period under their delivery IDs, for example after an outage.
+   *
+   * The period is that of the deliveries' creation; `to` must not be in the future. A request makes
+   * at most 1,000 deliveries due: repeat it with the same values until `complete` is true. Further
+   * repetitions change nothing, so a request can be repeated safely after a timeout.
+   *
+   * Access: an admin (system_admin).
+   */
+  redeliverPeriod(id: string, body: schemas.PeriodRedelivery, options?: RequestOptions): Promise<schemas.PeriodRedeliveryResult> {
+    return this.send("POST", `/api/v1/admin/webhook-endpoints/${encodeURIComponent(id)}/redeliver`, { body }, options);
+  }
+
+  /**
    * Report message delivery statuses.
    *
    * The messenger reports on the messages that it received from the gateway. A status is replaced

@@ -1698,7 +1698,16 @@ export interface Health {
   wallet_core: WalletCore;
   reasons: ReadinessProblem[];
   replication: Replication | null;
+  warnings: HealthWarning[];
 }
+
+/** Problem that does not make the node unhealthy. */
+export interface HealthWarning {
+  code: HealthWarningCode;
+  message: string;
+}
+
+export type HealthWarningCode = "long_snapshot";
 
 export type IdType = "NATIONAL_ID" | "PASSPORT" | "DRIVERS_LICENSE";
 
@@ -2471,7 +2480,7 @@ export type NodeStatus = "ready" | "not_ready" | "offline";
 
 export type NormalSide = "debit" | "credit";
 
-export type NotReadyReason = "starting" | "draining" | "database_unavailable" | "database_read_only" | "disk_full" | "clock_offset" | "no_synchronous_standby";
+export type NotReadyReason = "starting" | "draining" | "database_unavailable" | "database_read_only" | "database_disk_full" | "ledger_locked" | "commits_stalled" | "disk_full" | "clock_offset" | "no_synchronous_standby";
 
 /**
  * What to do before an admin is disabled.
@@ -2935,6 +2944,22 @@ export interface PendingRecall {
 
 export interface PendingRecalls {
   data: PendingRecall[];
+}
+
+/** Deliveries to send again: those created in a period of at most 31 days, with this status. */
+export interface PeriodRedelivery {
+  /** RFC 3339 time, or date in the platform's time zone; inclusive */
+  from: string;
+  /** RFC 3339 time, or date in the platform's time zone; inclusive */
+  to: string;
+  /** Default: `failed` */
+  status?: WebhookDeliveryStatus | null;
+}
+
+/** `redelivered` counts all repetitions of the request. Repeat it until `complete` is true. */
+export interface PeriodRedeliveryResult {
+  redelivered: number;
+  complete: boolean;
 }
 
 /** What an encoder writes to a card's chip. No other response contains the keys. */
@@ -3420,7 +3445,12 @@ export interface ReplaySummary {
   last_at: string | null;
 }
 
-/** Database replication. The counts are of connected standbys; null if unknown. */
+/**
+ * Database replication; the counts are null if unknown.
+ *
+ *     `standbys` counts connected standbys. `synchronous_standbys` counts only those that have
+ *     confirmed the commits of the last second: a standby can be connected and silent.
+ */
 export interface Replication {
   mode: ReplicationMode;
   standbys: number | null;
