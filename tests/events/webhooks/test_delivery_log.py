@@ -153,6 +153,7 @@ async def test_attempt_log_is_bounded(harness: Harness, receiver: WebhookReceive
         await services.database.execute(
             "UPDATE deliveries SET next_attempt_at = now(), attempts_before = attempts"
         )
+        await services.database.execute("UPDATE webhook_endpoints SET backoff_until = NULL")
         await attempt_due_deliveries(services)
     path = f"{ENDPOINTS_URL}/{ids.encode(ids.WEBHOOK_ENDPOINT, endpoint_id)}/deliveries"
     delivery_id = encode_delivery_id(await get_only_delivery(services))
