@@ -56,6 +56,7 @@ class TryDialog {
     this.outcome = create("p", { className: "outcome" });
     this.outcome.setAttribute("role", "status");
     this.response = create("pre", { tabIndex: 0 });
+    this.response.setAttribute("role", "region");
     this.response.setAttribute("aria-label", "Response");
     const close = create("button", { type: "button", textContent: "Close" });
     const form = create("form", { method: "dialog" },
