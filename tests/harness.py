@@ -12,8 +12,10 @@ from typing import Any, Final
 
 import httpx2
 
+from tapgate.auth.owners import parse_owner
 from tapgate.events.notifications.notification_messages import list_pending
 from tapgate.http.api.access import ROLES_BY_LETTER
+from tapgate.http.api.owner_access import OWNER_ROLES_BY_LETTER
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.accounts import open_account
@@ -128,7 +130,30 @@ class Harness:
             tokens = await services.authenticator.sessions.start(tx, admin_id)
         return BearerAuth(tokens.token, ids.encode(ids.ADMIN, admin_id))
 
-    async def create_api_key(self, *scopes: str) -> BearerAuth:
+    async def create_owner_user(self, role: str, owner_id: str) -> BearerAuth:
+        """Create a user of a processor, partner or agent, and log in.
+
+        `role` is a letter of `OWNER_ROLES_BY_LETTER`.
+        """
+        services, admin_id, owner = self.services, self.services.new_id(), parse_owner(owner_id)
+        assert owner is not None
+        async with services.transaction() as tx:
+            await tx.execute(
+                """INSERT INTO admins (id, email, name, role, password_hash, created_at, owner_type,
+                                       owner_id)
+                   VALUES ($1, $2, 'Musa', $3, 'unusable password hash', $4, $5, $6)""",
+                admin_id,
+                f"musa{next(_sequence)}@example.com",
+                OWNER_ROLES_BY_LETTER[role],
+                services.clock(),
+                owner.type,
+                owner.id,
+            )
+            tokens = await services.authenticator.sessions.start(tx, admin_id)
+        return BearerAuth(tokens.token, ids.encode(ids.ADMIN, admin_id))
+
+    async def create_api_key(self, *scopes: str, owner_id: str = "") -> BearerAuth:
+        """Create an API key, with `owner_id` for one processor, partner or agent."""
         admin = await self.create_admin()
         async with self.services.transaction() as tx:
             record, key = await self.services.authenticator.api_keys.create(
@@ -137,6 +162,7 @@ class Harness:
                 scopes=scopes,
                 expires_at=None,
                 created_by=ids.decode(ids.ADMIN, admin.id) or 0,
+                owner=parse_owner(owner_id),
             )
         return BearerAuth(key, ids.encode(ids.KEY, record.id))
 

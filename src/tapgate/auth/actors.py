@@ -11,7 +11,7 @@ from tapgate.ledger.commands import AuditFacts
 class Actor(msgspec.Struct, frozen=True, kw_only=True):
     """Who performs an operation, with the request's client address and ID."""
 
-    #: As stored in audit entries: `type`, `id` and, if known, `name` and `role`.
+    #: As stored in audit entries: `type`, `id` and, if known, `name`, `role` and `owner_id`.
     record: dict[str, str]
     #: Authenticated caller; None for the system and for anonymous requests.
     principal: Principal | None = None
@@ -51,4 +51,6 @@ def _build_record(principal: Principal) -> dict[str, str]:
         record["name"] = principal.name
     if principal.role is not None:
         record["role"] = principal.role
+    if principal.owner is not None:
+        record["owner_id"] = principal.owner.public_id
     return record

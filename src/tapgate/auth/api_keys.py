@@ -10,6 +10,7 @@ import structlog
 
 from tapgate.auth.cache import Cache
 from tapgate.auth.last_seen import LastSeen
+from tapgate.auth.owners import Owner, build_owner
 from tapgate.auth.principals import Principal
 from tapgate.auth.rate_limit_cost import NO_COST, RateLimitCost
 from tapgate.auth.secret_rows import delete_row, rotate_secret, select_name
@@ -23,6 +24,7 @@ from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.clock import Clock
 from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.owners import OwnerType
 
 _log = structlog.get_logger()
 
@@ -34,7 +36,7 @@ _TOPIC = "api_keys"
 _RANDOM_BYTES = 32
 _VISIBLE_CHARACTERS = 4
 _SELECT_KEY = """
-    SELECT id, name, scopes, rate_limit, burst, allowed_ips,
+    SELECT id, name, scopes, rate_limit, burst, allowed_ips, owner_type, owner_id,
            key_hash, least(expires_at, CASE WHEN key_hash <> ALL ($1) THEN previous_until END)
                AS valid_until
     FROM api_keys
@@ -66,11 +68,17 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     rotated_by: int | None = None
     rotated_by_name: str | None = None
     rotated_at: datetime | None = None
+    owner_type: OwnerType | None = None
+    owner_id: int | None = None
+
+    @property
+    def owner(self) -> Owner | None:
+        return build_owner(self.owner_type, self.owner_id)
 
 
 _STORED_FIELDS = (
     "id", "prefix", "name", "scopes", "expires_at", "created_at", "rate_limit", "burst",
-    "allowed_ips", "last_used_at", "rotated_at",
+    "allowed_ips", "last_used_at", "rotated_at", "owner_type", "owner_id",
 )  # fmt: skip
 _CREATOR = "CASE WHEN NOT has_unknown_holder THEN api_keys.created_by END"
 _LAST_ROTATOR = "api_keys.rotated_by[cardinality(api_keys.rotated_by)]"
@@ -108,10 +116,12 @@ class ApiKeys:
         rate_limit: int | None = None,
         burst: int | None = None,
         allowed_ips: list[Network] | None = None,
+        owner: Owner | None = None,
     ) -> tuple[ApiKey, str]:
         """Create a key and return its record and the key itself, which is not stored.
 
-        With `has_unknown_holder`, someone other than `created_by` may receive the key.
+        With `has_unknown_holder`, someone other than `created_by` may receive the key. With
+        `owner`, the scopes apply to that owner only.
         """
         key, prefix = self._generate_secret()
         record = ApiKey(
@@ -124,6 +134,8 @@ class ApiKeys:
             rate_limit=rate_limit,
             burst=burst,
             allowed_ips=allowed_ips,
+            owner_type=None if owner is None else owner.type,
+            owner_id=None if owner is None else owner.id,
         )
         others = {
             "key_hash": self._hash(key),
@@ -250,6 +262,7 @@ class ApiKeys:
             rate_limit=row["rate_limit"],
             burst=row["burst"],
             allowed_ips=tuple(row["allowed_ips"] or ()),
+            owner=build_owner(row["owner_type"], row["owner_id"]),
         )
         return _CachedKey(principal, row["valid_until"])
 

@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from tapgate.auth.owners import Owner
 from tapgate.runtime.client_addresses import Network
 
 PrincipalKind = Literal["api_key", "admin", "processor", "partner", "service"]
@@ -44,6 +45,9 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     #: Scopes under which the owner's requests may be stored; empty if `idempotency_scope` is the
     #: only one.
     lookup_scopes: tuple[str, ...] = ()
+    #: Processor, partner or agent to which a user or an API key is limited; None for the platform's
+    #: own people and keys.
+    owner: Owner | None = None
     #: API key rate limit; None for the platform's default.
     rate_limit: int | None = None
     burst: int | None = None
@@ -54,6 +58,11 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     def idempotency_scope(self) -> str:
         """The caller's idempotency key scope: a signing key's owner, or else the caller."""
         return self.owner_scope or self.rate_limit_key
+
+    @property
+    def is_staff(self) -> bool:
+        """Whether the caller is one of the platform's own people."""
+        return self.kind == "admin" and self.owner is None
 
     @property
     def pin_credential(self) -> str | None:

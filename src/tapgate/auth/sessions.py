@@ -10,6 +10,7 @@ from tapgate.auth.access_tokens import ACCESS_TOKEN_LIFETIME, AccessTokens
 from tapgate.auth.cache import Cache
 from tapgate.auth.factors import Factors
 from tapgate.auth.last_seen import LastSeen
+from tapgate.auth.owners import build_owner
 from tapgate.auth.principals import Principal
 from tapgate.auth.rate_limit_cost import NO_COST, RateLimitCost
 from tapgate.core.id_generator import IdGenerator
@@ -295,7 +296,7 @@ class Sessions:
     async def _load(self, session_id: int) -> Principal | None:
         admin = await self._database.fetchrow(
             """SELECT admins.id, name, role, enroll_only, factor_at, is_console, is_sso,
-                      sessions.created_at
+                      sessions.created_at, owner_type, owner_id
                FROM sessions JOIN admins ON admins.id = admin_id
                WHERE sessions.id = $1 AND ended_at IS NULL AND status = 'active'""",
             session_id,
@@ -316,6 +317,7 @@ class Sessions:
             is_console=admin["is_console"],
             is_sso=admin["is_sso"],
             signed_in_at=admin["created_at"],
+            owner=build_owner(admin["owner_type"], admin["owner_id"]),
             # Without a factor, a single sign-on admin signs in again at the provider.
             needs_step_up=has_factor or (admin["is_sso"] and self._factors.is_enabled),
         )

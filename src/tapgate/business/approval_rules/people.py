@@ -6,6 +6,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from tapgate.auth.owners import Owner
 from tapgate.business.approval_rules.model import Rule, build_rule_change_requirement
 from tapgate_client.schemas.approvals import Operation
 
@@ -26,6 +27,8 @@ class Person(NamedTuple):
     person: str
     #: False until the admin has used the link that replaced the password.
     can_sign_in: bool = True
+    #: Processor, partner or agent of an owner's user, who never approves anything.
+    owner: Owner | None = None
 
 
 class LinkedPeople:

@@ -5,6 +5,7 @@ from typing import Final
 import asyncpg
 import msgspec
 
+from tapgate.auth.owners import build_owner
 from tapgate.business.approval_rules.model import Rule
 from tapgate.business.approval_rules.people import LinkedPeople, Person, identify_person
 from tapgate.runtime.store.database import Database
@@ -17,7 +18,8 @@ _RULE_COLUMNS: Final = ", ".join(Rule.__struct_fields__)
 _SELECT_ADMINS: Final = """
     SELECT id, name, role, status, email,
            NOT EXISTS (SELECT FROM admin_invitations WHERE admin_id = admins.id)
-           OR EXISTS (SELECT FROM admin_identities WHERE admin_id = admins.id) AS can_sign_in
+           OR EXISTS (SELECT FROM admin_identities WHERE admin_id = admins.id) AS can_sign_in,
+           owner_type, owner_id
     FROM admins"""
 #: Row of `installation` while approvals are suspended.
 _SUSPENSION_ROW: Final = "approvals_suspended"
@@ -91,4 +93,5 @@ def _to_person(row: asyncpg.Record) -> Person:
         is_active,
         identify_person(row["email"]),
         row["can_sign_in"],
+        build_owner(row["owner_type"], row["owner_id"]),
     )

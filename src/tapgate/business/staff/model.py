@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from tapgate.auth.owners import OWNER_TYPES, build_owner, parse_owner
 from tapgate.business.approval_rules.people import ApproverCount
 from tapgate.business.staff.api_keys import model as api_keys
 from tapgate.business.staff.known_secrets import KnownSecrets
@@ -19,6 +20,7 @@ from tapgate_client.schemas.admin import (
     Factor,
     Invitation,
     Me,
+    NewAdmin,
     NewAdminRecord,
     Offboarding,
     ScarceApprovers,
@@ -42,6 +44,18 @@ async def require_strong_password(
         raise invalid_field(field, "must not be easy to guess")
 
 
+def require_role_owner(request: object, body: NewAdmin) -> None:
+    """Raise 422 unless the role and the owner's type match."""
+    owner_type = OWNER_TYPES.get(body.role)
+    owner = None if body.owner_id is None else parse_owner(body.owner_id)
+    if owner_type is None and body.owner_id is not None:
+        raise invalid_field("owner_id", f"must be absent for the role {body.role}")
+    if owner_type is not None and body.owner_id is None:
+        raise invalid_field("owner_id", f"is required for the role {body.role}")
+    if owner is not None and owner.type != owner_type:
+        raise invalid_field("owner_id", f"must be a {owner_type} for the role {body.role}")
+
+
 def build_wrong_password_error() -> ApiError:
     return invalid_field("current_password", "is not your current password")
 
@@ -51,6 +65,7 @@ def to_me(row: Mapping[str, Any], factors: list[Factor], recovery_codes: int) ->
         Me,
         row,
         id=ids.encode(ids.ADMIN, row["id"]),
+        owner_id=_get_owner_id(row),
         factors=[*factors],
         recovery_codes=recovery_codes,
     )
@@ -58,8 +73,17 @@ def to_me(row: Mapping[str, Any], factors: list[Factor], recovery_codes: int) ->
 
 def to_record(row: Mapping[str, Any]) -> Admin:
     return build_record(
-        Admin, row, id=ids.encode(ids.ADMIN, row["id"]), link_seen_by=_list_viewers(row)
+        Admin,
+        row,
+        id=ids.encode(ids.ADMIN, row["id"]),
+        owner_id=_get_owner_id(row),
+        link_seen_by=_list_viewers(row),
     )
+
+
+def _get_owner_id(row: Mapping[str, Any]) -> str | None:
+    owner = build_owner(row["owner_type"], row["owner_id"])
+    return None if owner is None else owner.public_id
 
 
 def _list_viewers(row: Mapping[str, Any]) -> list[str]:
@@ -71,6 +95,7 @@ def to_new_record(row: Mapping[str, Any], invitation: Invitation | None = None) 
         NewAdminRecord,
         row,
         id=ids.encode(ids.ADMIN, row["id"]),
+        owner_id=_get_owner_id(row),
         link_seen_by=_list_viewers(row),
         invitation=msgspec.UNSET if invitation is None else invitation,
     )

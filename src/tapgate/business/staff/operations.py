@@ -9,6 +9,7 @@ from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.factors import Factors
 from tapgate.auth.invitations import Invitations
 from tapgate.auth.logins import AuthenticatedAdmin, Logins, PasskeyRejectedError
+from tapgate.auth.owners import OWNER_TYPES, Owner, build_owner, require_exists
 from tapgate.auth.sessions import SessionOrigin, Sessions
 from tapgate.business.approval_rules import queries as approval_rules
 from tapgate.business.approval_rules.check import keep_enough_approvers
@@ -19,7 +20,7 @@ from tapgate.http.api.services import RejectedRequest, RejectionLog
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339
-from tapgate_client.errors import ApiError, Code
+from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.admin import AdminChanges, AdminRole, AdminStatus, Invitation, Tokens
 from tapgate_client.schemas.audit import AuditResult
 
@@ -116,16 +117,21 @@ async def create(
     role: str,
     password_hash: str,
     makers: RolesByOperation,
+    owner: Owner | None = None,
 ) -> asyncpg.Record:
     """Create an admin, unless too few people could approve the admin's requests.
 
     An invited admin gets an unknown password's hash.
     """
+    if owner is not None:
+        await require_exists(tx, owner)
     async with keep_enough_approvers(tx, makers):
-        row = await queries.insert(tx, email, name, role, password_hash)
+        row = await queries.insert(tx, email, name, role, password_hash, owner)
     if row is None:
         raise ApiError(Code.DUPLICATE_EMAIL)
     changes = {field: (None, row[field]) for field in ("email", "name", "role", "status")}
+    if owner is not None:
+        changes["owner_id"] = (None, owner.public_id)
     await trail.record(tx, actor, row["id"], "created", changes=changes)
     return row
 
@@ -141,6 +147,7 @@ async def invite(
     makers: RolesByOperation,
     linked_to: Sequence[int],
     invitations: Invitations,
+    owner: Owner | None = None,
 ) -> tuple[asyncpg.Record, Invitation]:
     """Create an admin and return the link with which the admin sets the password.
 
@@ -155,6 +162,7 @@ async def invite(
         role=role,
         password_hash=unusable_hash,
         makers=makers,
+        owner=owner,
     )
     invitation = await _invite(
         tx, row["id"], makers=makers, linked_to=linked_to, invitations=invitations
@@ -203,6 +211,8 @@ async def update(
     before = await queries.get(tx, admin_id, for_update=True)
     role = changes.role or before["role"]
     if role != before["role"]:
+        if OWNER_TYPES.get(role) != before["owner_type"]:
+            raise invalid_field("role", "must be a role with the same kind of owner")
         if _is_self(actor, admin_id):
             raise _build_forbidden_error("You can't change your own role.")
         if system_admins.is_required(admin_id):
@@ -345,6 +355,9 @@ def act_as(actor: Actor, admin: asyncpg.Record) -> Actor:
     """Return the actor for a request in which an admin proved an identity without a session."""
     public_id = ids.encode(ids.ADMIN, admin["id"])
     record = {"type": "admin", "id": public_id, "name": admin["name"], "role": admin["role"]}
+    owner = build_owner(admin["owner_type"], admin["owner_id"])
+    if owner is not None:
+        record["owner_id"] = owner.public_id
     return msgspec.structs.replace(actor, record=record)
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import asyncpg
 
+from tapgate.auth.owners import USERS, Owner, OwnerView, limit_to_owner
 from tapgate.core.records import require_record
 from tapgate.runtime.store.conditions import PageConditions
 from tapgate.runtime.store.database import Database
@@ -13,7 +14,7 @@ from tapgate_client import ids
 from tapgate_client.schemas.admin import AdminRole
 from tapgate_client.schemas.pagination import PageQuery
 
-_COLUMNS = """id, email, name, role, status, created_at, last_login_at,
+_COLUMNS = """id, email, name, role, status, created_at, last_login_at, owner_type, owner_id,
     EXISTS (SELECT FROM admin_identities WHERE admin_id = admins.id) AS sso,
     ARRAY(SELECT viewer_id FROM admin_link_views
           WHERE admin_id = admins.id AND confirmed_at IS NULL ORDER BY viewer_id) AS link_viewers"""
@@ -27,17 +28,22 @@ async def get(
     return require_record(ids.ADMIN, row)
 
 
-async def list_page(database: Database, query: PageQuery) -> list[asyncpg.Record]:
-    return await PageConditions(query).fetch(database, f"SELECT {_COLUMNS} FROM admins")
+async def list_page(
+    database: Database, query: PageQuery, view: OwnerView | None
+) -> list[asyncpg.Record]:
+    conditions = PageConditions(query)
+    limit_to_owner(conditions, view, USERS)
+    return await conditions.fetch(database, f"SELECT {_COLUMNS} FROM admins")
 
 
 async def insert(
-    tx: Transaction, email: str, name: str, role: str, password_hash: str
+    tx: Transaction, email: str, name: str, role: str, password_hash: str, owner: Owner | None
 ) -> asyncpg.Record | None:
     """Insert an admin and return the row, or return None if the email is already in use."""
     return await tx.fetchrow(
-        f"""INSERT INTO admins (id, email, name, role, password_hash, created_at)
-            VALUES ($1, $2, $3, $4, $5, $6)
+        f"""INSERT INTO admins (id, email, name, role, password_hash, created_at, owner_type,
+                                owner_id)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
             ON CONFLICT ON CONSTRAINT one_admin_per_email DO NOTHING
             RETURNING {_COLUMNS}""",
         tx.new_id(),
@@ -46,6 +52,8 @@ async def insert(
         role,
         password_hash,
         tx.now(),
+        owner and owner.type,
+        owner and owner.id,
     )
 
 

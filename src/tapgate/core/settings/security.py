@@ -27,7 +27,7 @@ from tapgate.core.settings.value_types import (
     Url,
     ValueType,
 )
-from tapgate_client.schemas.admin import AdminRole
+from tapgate_client.schemas.admin import PLATFORM_ROLES, AdminRole
 from tapgate_client.schemas.nodes import NodeRole
 
 
@@ -95,6 +95,7 @@ class OidcSettings(SettingGroup):
             dict[str, AdminRole],
             'must be a JSON object with roles such as {"tapgate-admins": "system_admin"}',
             accepts_no_items=False,
+            values=PLATFORM_ROLES,
         ),
         MISSING,
         "OIDC role map",

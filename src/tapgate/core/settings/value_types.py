@@ -270,8 +270,16 @@ class TimeZone(ValueType[ZoneInfo]):
 class JsonObject(ValueType[dict[str, str]]):
     accepted = "JSON object"
 
-    def __init__(self, dict_type: Any, message: str, *, accepts_no_items: bool = True) -> None:
+    def __init__(
+        self,
+        dict_type: Any,
+        message: str,
+        *,
+        accepts_no_items: bool = True,
+        values: Collection[str] | None = None,
+    ) -> None:
         self._type = dict_type
+        self._values = values
         self._message = message
         self._accepts_no_items = accepts_no_items
 
@@ -280,7 +288,8 @@ class JsonObject(ValueType[dict[str, str]]):
             items = msgspec.json.decode(text, type=self._type)
         except ValueError:
             raise ValueError(self._message) from None
-        if not items and not self._accepts_no_items:
+        is_rejected = self._values is not None and not set(items.values()).issubset(self._values)
+        if is_rejected or (not items and not self._accepts_no_items):
             raise ValueError(self._message)
         return {name: str(item) for name, item in items.items()}
 

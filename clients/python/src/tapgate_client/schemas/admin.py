@@ -10,6 +10,7 @@ from tapgate_client import ids
 from tapgate_client.schemas.clearable_fields import OrEmptyRule
 from tapgate_client.schemas.common import Redacted
 from tapgate_client.schemas.fields import (
+    Choice,
     CompanyEmail,
     IdRule,
     IntegerRange,
@@ -23,6 +24,7 @@ from tapgate_client.schemas.fields import (
     Timestamp,
     TimestampRule,
 )
+from tapgate_client.schemas.owners import OptionalOwnerId, OwnerIdField
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.passkeys import AssertedCredential
 from tapgate_client.schemas.values import (
@@ -46,6 +48,22 @@ class AdminRole(StrEnum):
     COMPLIANCE_USER = "compliance_user"
     SUPPORT_USER = "support_user"
     FINANCE_USER = "finance_user"
+    MERCHANT_MANAGER = "merchant_manager"
+    MERCHANT_CASHIER = "merchant_cashier"
+    PARTNER_USER = "partner_user"
+    AGENT_USER = "agent_user"
+
+
+#: Roles of users who belong to an owner: a processor, partner or agent.
+OWNER_ROLES: Final = (
+    AdminRole.MERCHANT_MANAGER,
+    AdminRole.MERCHANT_CASHIER,
+    AdminRole.PARTNER_USER,
+    AdminRole.AGENT_USER,
+)
+PLATFORM_ROLES: Final = tuple(role for role in AdminRole if role not in OWNER_ROLES)
+#: Role of the platform's own people.
+PlatformRole = Annotated[AdminRole, Choice(*PLATFORM_ROLES, name="PlatformRole")]
 
 
 class AdminStatus(StrEnum):
@@ -130,12 +148,16 @@ class OidcLogout(Redacted, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewAdmin(msgspec.Struct, kw_only=True):
-    """New admin. Without a password, the response has a link with which the admin sets one."""
+    """New admin. Without a password, the response has a link with which the admin sets one.
+
+    `owner_id` is the processor, partner or agent that a user with such a role belongs to.
+    """
 
     email: CompanyEmail
     password: Password | None = None
     name: Label
     role: AdminRole
+    owner_id: OwnerIdField | None = None
 
 
 class AdminChanges(msgspec.Struct, kw_only=True):
@@ -157,6 +179,8 @@ class AdminFields(msgspec.Struct, frozen=True, kw_only=True):
     email: EmailAddress
     name: AdminName
     role: AdminRole
+    #: Processor, partner or agent that the user belongs to; null for the platform's own people.
+    owner_id: OptionalOwnerId
     created_at: Time
     last_login_at: Time | None
 
@@ -242,8 +266,11 @@ AllowedIps = Annotated[list[Annotated[str, CidrRule()]], ListLength(0, _MAX_NETW
 
 
 class NewApiKey(msgspec.Struct, kw_only=True):
+    """New API key. With `owner_id`, the scopes apply to that processor, partner or agent only."""
+
     name: Label
     scopes: Scopes
+    owner_id: OwnerIdField | None = None
     rate_limit: Annotated[int, RATE_RULE] | None = None
     burst: Annotated[int, RATE_RULE] | None = None
     allowed_ips: AllowedIps | None = None
@@ -265,6 +292,8 @@ class ApiKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: Id
     name: Name
     scopes: list[Scope]
+    #: Owner to which the scopes are limited; null for a key of the platform.
+    owner_id: OptionalOwnerId
     prefix: Annotated[str, Example("svc_live_aB3k")]
     rate_limit: int | None
     burst: int | None

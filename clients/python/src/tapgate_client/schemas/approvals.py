@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Final
 import msgspec
 
 from tapgate_client import ids
-from tapgate_client.schemas.admin import AdminRole
+from tapgate_client.schemas.admin import AdminRole, PlatformRole
 from tapgate_client.schemas.fields import (
     AmountOrZero,
     Choice,
@@ -117,7 +117,7 @@ class ApprovalRule(msgspec.Struct, kw_only=True):
 
     operation: GuardableOperationField
     above: AmountOrZero | None = None
-    roles: Annotated[list[AdminRole], RolesRule()]
+    roles: Annotated[list[PlatformRole], RolesRule()]
     approvers: Annotated[int, IntegerRange(1, 2)] = 1
     expires_in: Annotated[int, IntegerRange(MIN_EXPIRY_SECONDS, MAX_EXPIRY_SECONDS)] = (
         DEFAULT_EXPIRY_SECONDS

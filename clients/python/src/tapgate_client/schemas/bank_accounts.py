@@ -6,8 +6,8 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from tapgate_client import ids
 from tapgate_client.schemas.fields import InvalidValueError, LogForm, NameRule, Reference, Rule
+from tapgate_client.schemas.owners import OwnerIdField
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.values import Example, Id, Time, Word
 
@@ -60,21 +60,6 @@ class BankCodeRule(Rule):
         return {"minLength": 1, "maxLength": 32}
 
 
-class OwnerIdRule(Rule):
-    log_form = LogForm.WORD
-    example = ids.encode(ids.PROCESSOR, 1 << 58)
-    _prefixes = (ids.PROCESSOR, ids.PARTNER, ids.AGENT)
-
-    def check(self, value: str) -> str:
-        if all(ids.decode(prefix, value) is None for prefix in self._prefixes):
-            raise InvalidValueError("must be the ID of a processor, partner or agent")
-        return value
-
-    def to_json_schema(self) -> dict[str, Any]:
-        return {"pattern": "^(agt|prc|ptn)_[0-9a-z]{13}$"}
-
-
-OwnerIdFilter = Annotated[str, OwnerIdRule()]
 HolderName = Annotated[str, NameRule(70)]
 
 
@@ -113,6 +98,6 @@ class NewBankAccount(msgspec.Struct, kw_only=True):
 
 
 class BankAccountFilters(PageQuery, kw_only=True):
-    owner_id: OwnerIdFilter | None = None
+    owner_id: OwnerIdField | None = None
     owner_type: BankAccountOwner | None = None
     status: BankAccountStatus | None = None

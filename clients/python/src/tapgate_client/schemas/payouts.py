@@ -5,7 +5,6 @@ from typing import Annotated, Final
 
 import msgspec
 
-from tapgate_client.schemas.bank_accounts import OwnerIdFilter
 from tapgate_client.schemas.fields import (
     Amount,
     AmountOrZero,
@@ -14,6 +13,7 @@ from tapgate_client.schemas.fields import (
     Reference,
     TextRule,
 )
+from tapgate_client.schemas.owners import OwnerIdField
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.periods import PeriodBound
 from tapgate_client.schemas.transactions import MoneyRequest, Receipt
@@ -86,7 +86,7 @@ class PayoutReturn(MoneyRequest, kw_only=True):
 
 
 class PayoutFilters(PageQuery, kw_only=True):
-    owner_id: OwnerIdFilter | None = None
+    owner_id: OwnerIdField | None = None
     status: PayoutStatus | None = None
     run_id: Reference | None = None
     from_: PeriodBound | None = msgspec.field(default=None, name="from")

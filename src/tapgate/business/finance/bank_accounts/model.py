@@ -1,11 +1,11 @@
 """Bank accounts and their owners. No I/O."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
 import msgspec
 
+from tapgate.auth.owners import Owner, parse_owner
 from tapgate.core.records import build_record
 from tapgate_client import ids
 from tapgate_client.schemas.bank_accounts import (
@@ -13,14 +13,9 @@ from tapgate_client.schemas.bank_accounts import (
     BankAccountRecord,
     BankAccountStatus,
 )
+from tapgate_client.schemas.owners import OwnerType
 
 _VISIBLE_CHARACTERS: Final = 4
-#: Prefix of the owner's ID.
-OWNER_PREFIXES: Final[Mapping[BankAccountOwner, str]] = {
-    BankAccountOwner.PROCESSOR: ids.PROCESSOR,
-    BankAccountOwner.PARTNER: ids.PARTNER,
-    BankAccountOwner.AGENT: ids.AGENT,
-}
 
 
 class BankAccount(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,15 +43,12 @@ class BankAccount(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse_owner_id(owner_id: str) -> tuple[BankAccountOwner, int] | None:
     """Return an owner's type and internal ID, or None if the ID is not valid."""
-    for owner_type, prefix in OWNER_PREFIXES.items():
-        number = ids.decode(prefix, owner_id)
-        if number is not None:
-            return owner_type, number
-    return None
+    owner = parse_owner(owner_id)
+    return None if owner is None else (BankAccountOwner(owner.type), owner.id)
 
 
 def encode_owner_id(owner_type: str, owner_id: int) -> str:
-    return ids.encode(OWNER_PREFIXES[BankAccountOwner(owner_type)], owner_id)
+    return Owner(OwnerType(owner_type), owner_id).public_id
 
 
 def to_record(account: BankAccount, *, full: bool = False) -> BankAccountRecord:

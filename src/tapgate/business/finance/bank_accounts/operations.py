@@ -3,9 +3,9 @@
 import msgspec
 
 from tapgate.auth.actors import Actor
+from tapgate.auth.owners import Owner, require_exists
 from tapgate.business.finance.bank_accounts import model, queries
 from tapgate.business.finance.bank_accounts.model import BankAccount
-from tapgate.core.records import NOT_FOUND_CODES
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.runtime.store.rows import insert_row, map_conflicts, update_row
 from tapgate.runtime.store.transaction import Transaction
@@ -15,6 +15,7 @@ from tapgate_client.schemas.bank_accounts import (
     BankAccountStatus,
     NewBankAccount,
 )
+from tapgate_client.schemas.owners import OwnerType
 
 _trail = AuditTrail("bank_account")
 _COLUMNS = tuple(name for name in BankAccount.__struct_fields__ if name != "owner_name")
@@ -57,9 +58,7 @@ async def _find_owner(tx: Transaction, new: NewBankAccount) -> tuple[BankAccount
     owner_type, owner_id = owner
     if new.owner_type not in (None, owner_type):
         raise invalid_field("owner_type", f"must be {owner_type} for this owner_id")
-    exists = await tx.fetchval("SELECT EXISTS (SELECT FROM accounts WHERE owner_id = $1)", owner_id)
-    if not exists:
-        raise ApiError(NOT_FOUND_CODES[model.OWNER_PREFIXES[owner_type]])
+    await require_exists(tx, Owner(OwnerType(owner_type), owner_id))
     return owner_type, owner_id
 
 

@@ -20,5 +20,6 @@ def _get_fields(key: ApiKey) -> dict[str, Any]:
     networks = key.allowed_ips
     return {
         "id": ids.encode(ids.KEY, key.id),
+        "owner_id": None if key.owner is None else key.owner.public_id,
         "allowed_ips": None if networks is None else [str(network) for network in networks],
     }

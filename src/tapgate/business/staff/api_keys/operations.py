@@ -11,6 +11,7 @@ import msgspec
 
 from tapgate.auth.actors import Actor
 from tapgate.auth.api_keys import ApiKey, ApiKeys
+from tapgate.auth.owners import parse_owner, require_exists
 from tapgate.business.staff.api_keys import model
 from tapgate.events.audit.trail import AuditTrail, diff_records
 from tapgate.runtime.client_addresses import Network
@@ -20,7 +21,7 @@ from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.admin import ApiKeyChanges, NewApiKey
 
 _trail = AuditTrail("api_key")
-_AUDITED_FIELDS = ("name", "scopes", "rate_limit", "burst", "allowed_ips", "expires_at")
+_AUDITED_FIELDS = ("name", "scopes", "owner_id", "rate_limit", "burst", "allowed_ips", "expires_at")
 
 
 async def create(
@@ -33,6 +34,9 @@ async def create(
     has_unknown_holder: bool = False,
 ) -> tuple[ApiKey, str]:
     """Create a key and return its record and the key itself, which is not stored."""
+    owner = None if new.owner_id is None else parse_owner(new.owner_id)
+    if owner is not None:
+        await require_exists(tx, owner)
     key, secret = await api_keys.create(
         tx,
         name=new.name,
@@ -43,6 +47,7 @@ async def create(
         expires_at=_parse_expiry(new.expires_at or "", tx.now()),
         created_by=created_by,
         has_unknown_holder=has_unknown_holder,
+        owner=owner,
     )
     record = model.to_record(key)
     changes = {

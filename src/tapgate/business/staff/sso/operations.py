@@ -115,6 +115,8 @@ async def _link(
     assert sign_in.unusable_hash is not None
     system_admins = await admin_queries.lock_active_system_admins(tx)
     before = await admin_queries.get(tx, admin_id, for_update=True)
+    if before["owner_id"] is not None:
+        raise _build_refusal("Users of a merchant, partner or agent sign in with their password.")
     if system_admins.is_required(admin_id):
         raise _build_refusal(
             "The last system_admin with a password cannot use single sign-on. Create another one "

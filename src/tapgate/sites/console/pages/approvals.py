@@ -11,7 +11,7 @@ from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
 from tapgate.sites.console.translation.translator import Translator
 from tapgate_client.errors import ApiError
-from tapgate_client.schemas.admin import AdminRole
+from tapgate_client.schemas.admin import PLATFORM_ROLES, AdminRole
 from tapgate_client.schemas.approvals import AMOUNT_OPERATIONS, ApprovalStatus, Operation
 
 pages = Pages()
@@ -237,7 +237,7 @@ def _render_rules(
         recommended=build_recommended_rules(),
         operations=[item for item in Operation if item is not Operation.APPROVAL_RULES],
         amount_operations=AMOUNT_OPERATIONS,
-        roles=tuple(AdminRole),
+        roles=PLATFORM_ROLES,
         endpoint=f"PUT {_RULES_PATH}",
         error=error,
     )
