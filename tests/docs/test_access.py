@@ -7,6 +7,7 @@ import msgspec
 
 from tapgate.http.api.access import ROLES_BY_LETTER
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import get_owner_access
 from tapgate.messenger.routes import ENDPOINTS
 from tapgate.server.gateway import list_endpoints
 from tools.manual.access import render_access_page, write_access_page
@@ -43,13 +44,15 @@ def find_row(operation: str) -> list[str]:
 
 def test_every_operation_has_a_row_with_its_declared_callers() -> None:
     for endpoint in list_endpoints():
-        callers, other_status, _ = find_row(endpoint.name)
+        callers, other_status, _, owners = find_row(endpoint.name)
         assert bool(other_status) or endpoint.access.public
         assert (endpoint.access.scope or "") in callers
         for letter, role in ROLES_BY_LETTER.items():
             documented = role in callers or "every admin" in callers
             assert documented == (letter in endpoint.access.roles), endpoint.name
         assert ("service" in callers) == endpoint.access.service
+        for role in get_owner_access(endpoint).role_names:
+            assert role in owners or "every owner role" in owners, endpoint.name
     for route in ENDPOINTS:
         assert f"| `{route.name}` |" in render_access_page().partition("## Messenger")[2]
 
@@ -59,12 +62,20 @@ def test_rows_show_callers_status_and_object_access() -> None:
         "`subscribers:write`, system_admin, support_user, service",
         "403",
         "no object",
+        "",
     ]
-    assert find_row("POST /api/v1/pos/refund") == ["pos signature", "403 or 401", "own processor"]
+    assert find_row("POST /api/v1/pos/refund") == [
+        "pos signature",
+        "403 or 401",
+        "own processor",
+        "",
+    ]
+    assert find_row("GET /api/v1/transactions/{id}")[-1] == "every owner role: own object"
     assert find_row("POST /api/v1/webhooks/partners/{partner_id}") == [
         "public",
         "401",
         "own partner",
+        "",
     ]
     assert "`PUT /api/v1/subscribers/{id}`. Fields limited to some callers" in render_access_page()
 

@@ -11,6 +11,7 @@ from typing import Final
 from tapgate.http.api.access import ROLES_BY_LETTER, Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import OWNER_ROLES_BY_LETTER, Binding, get_owner_access
 from tapgate.http.endpoint import Endpoint
 from tapgate.messenger.routes import ENDPOINTS
 from tapgate.server.gateway import list_endpoints
@@ -60,6 +61,14 @@ kind is rejected.
 
 **Object access** is checked in addition to the credential:"""
 
+_OWNERS: Final = """\
+**Owner roles** are the users of a processor, partner or agent that have the operation, and what
+they reach. They see and change only data of their owner. Everything else answers like an
+unknown ID, or an empty list. An API key with an owner has the operations of merchant_manager,
+partner_user or agent_user, within its scopes: the scope among the allowed callers or those in
+parentheses. A suspended owner's users and keys can read, but not change. See
+[Owners](owners.md)."""
+
 _APPROVALS = """\
 Every operation by which an admin changes something declares the
 [guarded operations](approvals.md#guarded-operations) that its requests count as, or why approval
@@ -83,6 +92,7 @@ _CREDENTIALS: Final = (
     ("service", "an internal service, identified by its signature"),
     ("pos signature", "a processor's or a terminal's signing key"),
     ("partner signature", "a partner's signing key"),
+    ("owner", "a user or an API key of a processor, partner or agent"),
 )
 
 
@@ -102,6 +112,11 @@ def render_access_page() -> str:
         _LEGEND,
         format_table(
             ("Object access", "Rule"), [(check.title, check.description) for check in ObjectAccess]
+        ),
+        _OWNERS,
+        format_table(
+            ("Owner access", "Rule"),
+            [(binding.title, binding.description) for binding in Binding],
         ),
         "## Approvals",
         _APPROVALS,
@@ -132,13 +147,14 @@ def render_access_page() -> str:
 
 def _render_endpoints(endpoints: list[Endpoint]) -> Iterator[str]:
     yield format_table(
-        ("Operation", "Allowed callers", "Other callers", "Object access"),
+        ("Operation", "Allowed callers", "Other callers", "Object access", "Owner roles"),
         [
             (
                 format_code(endpoint.name),
                 ", ".join(_list_callers(endpoint.access)),
                 _describe_rejection(endpoint),
                 ", ".join(check.title for check in endpoint.objects),
+                _describe_owners(endpoint),
             )
             for endpoint in endpoints
         ],
@@ -184,6 +200,22 @@ def _list_callers(access: Access) -> Iterator[str]:
         yield "service"
     if access.hmac:
         yield f"{access.hmac} signature"
+    if access.owners:
+        yield "owner"
+
+
+def _describe_owners(endpoint: Endpoint) -> str:
+    """Return the owner roles that have the operation, and how its objects belong to the owner."""
+    access = get_owner_access(endpoint)
+    if access.binding is Binding.NEVER:
+        return ""
+    names = [name for name in OWNER_ROLES_BY_LETTER.values() if name in access.role_names]
+    if len(names) == len(OWNER_ROLES_BY_LETTER):
+        names = ["every owner role"]
+    keys = access.key_role_names - access.role_names
+    names += [f"API key of an owner like {name}" for name in sorted(keys)]
+    scopes = f" ({', '.join(map(format_code, access.scopes))})" if access.scopes else ""
+    return f"{', '.join(names)}{scopes}: {access.binding.title}"
 
 
 def _describe_rejection(endpoint: Endpoint) -> str:

@@ -127,6 +127,7 @@ class EndpointOptions(TypedDict, total=False):
 
     - `access`: The callers that the endpoint accepts. Required, here or for the whole group.
     - `objects`: The check on the objects that a request names, in addition to `access`.
+    - `owners`: How the users and API keys of a processor, partner or agent reach the endpoint.
     - `status`: The success status. Default: 200, or 204 without a response body.
     - `other_statuses`: Further statuses that return the same response type.
     - `errors`: Error codes in addition to those that the declaration implies.
@@ -169,6 +170,7 @@ class EndpointOptions(TypedDict, total=False):
 
     access: Any
     objects: Any
+    owners: Any
     status: int
     other_statuses: tuple[int, ...]
     errors: tuple[Code, ...]
@@ -213,6 +215,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     handler: Handler
     access: Any  # the service's declaration, with the attribute `public`
     objects: Any = None  # the service's object check declaration
+    owners: Any = None  # the service's declaration for owners
     status: int
     other_statuses: tuple[int, ...] = ()
     errors: tuple[Code, ...] = ()

@@ -75,7 +75,8 @@ class Caller(NamedTuple):
         scope = [access.scope] if access.scope else []
         signature = [f"{access.hmac}_signature"] if access.hmac else []
         service = ["service_signature"] if access.service else []
-        return scope + signature + roles + service
+        owner = ["owner"] if access.owners else []
+        return scope + signature + roles + service + owner
 
 
 class AccessFixtures:

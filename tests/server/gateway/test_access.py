@@ -190,6 +190,7 @@ SYSTEM_ACCESS = {
 
 #: Additions that the specification does not list.
 ADDED_ACCESS = {
+    "GET /api/v1/me/owner": "owners",
     # The messenger finds the agent with a phone number, and agents near a place.
     "GET /api/v1/agents": "payments:read · all · svc",
     "GET /api/v1/admin/partners/{id}": "A F",  # as for other records
@@ -294,6 +295,7 @@ def _parse_access(callers: str) -> Access:
         else "".join(w for w in ROLES_BY_LETTER if w in words),
         service="svc" in words,
         hmac="pos" if "pos" in words else "partner" if "partner" in words else None,
+        owners="owners" in words,
     )
 
 
@@ -304,6 +306,7 @@ def is_same_access(declared: Access, specified: Access) -> bool:
         and set(declared.roles) == set(specified.roles)
         and declared.service == specified.service
         and declared.hmac == specified.hmac
+        and declared.owners == specified.owners
     )
 
 
@@ -319,6 +322,10 @@ def test_declared_access_matches_the_specification() -> None:
     assert declared.keys() == specified.keys()
     wrong = [name for name in declared if not is_same_access(declared[name], specified[name])]
     assert not wrong
+
+
+def test_every_endpoint_declares_how_owners_reach_it() -> None:
+    assert [endpoint.name for endpoint in ENDPOINTS if endpoint.owners is None] == []
 
 
 def test_restricted_fields_are_limited_to_admin_and_compliance_roles() -> None:

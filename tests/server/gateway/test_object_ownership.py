@@ -51,6 +51,7 @@ SELF_OPERATIONS = {
     f"POST {V1}/admin/logout",
     f"POST {V1}/admin/refresh",
     *(name for name in ACCESS if f" {V1}/admin/me" in name),
+    f"GET {V1}/me/owner",
 }
 STATEMENT_OPERATION = f"GET {V1}/statements/{{token}}"
 

@@ -18,6 +18,7 @@ from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
@@ -38,7 +39,7 @@ from tapgate_client.schemas.agents import (
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.transactions import Channel
 
-endpoints = Endpoints("Agents", "/api/v1/agents")
+endpoints = Endpoints("Agents", "/api/v1/agents", owners=NEVER)
 
 _CHANNEL = Channel.AGENT
 _TREASURY_ACCESS = Access(roles="AF")

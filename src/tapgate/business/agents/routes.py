@@ -18,6 +18,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.ledger.chart import AccountStatus
@@ -41,7 +42,7 @@ from tapgate_client.schemas.messages import MessageRecord
 from tapgate_client.schemas.pagination import Page, PageQuery
 from tapgate_client.schemas.subscribers import PinReset
 
-endpoints = Endpoints("Agents", "/api/v1/agents", objects=ObjectAccess.ANY)
+endpoints = Endpoints("Agents", "/api/v1/agents", objects=ObjectAccess.ANY, owners=NEVER)
 
 _ADMIN_ACCESS = Access(roles="A")
 _READ_ACCESS = Access(scope="payments:read", roles="ACSF")

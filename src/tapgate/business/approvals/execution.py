@@ -20,6 +20,7 @@ from tapgate.business.approvals.model import Approval
 from tapgate.business.approvals.stored_calls import StoredCall
 from tapgate.http.api.access import require_field_access
 from tapgate.http.api.guards import ApprovedCall, Proposal
+from tapgate.http.api.owner_access import bind, get_rejection
 from tapgate.http.api.request_context import ApprovedRequest
 from tapgate.http.api.services import Services
 from tapgate.http.endpoint import Endpoint, Reply
@@ -84,11 +85,13 @@ async def _run(services: Services, approval: Approval) -> None:
     call, endpoint = await stored_calls.load(services, approval.id)
     await _require_valid_key(services, call)
     maker = await _load_maker(services, approval)
-    if rejection := endpoint.access.get_rejection(maker):
+    if rejection := get_rejection(endpoint, maker):
         raise rejection
     path = call.render_path(endpoint)
     request = _build_request(services, approval, maker, executor, path=path, ip=call.ip)
     arguments = stored_calls.decode_arguments(request, endpoint, call.arguments)
+    if request.owner_view is not None:
+        await bind(endpoint, services.database, request.owner_view, arguments)
     if endpoint.field_access:
         fields = msgspec.structs.asdict(arguments["body"])
         require_field_access(endpoint.field_access, maker, fields)
@@ -143,6 +146,7 @@ async def _load_maker(services: Services, approval: Approval) -> Principal:
         name=maker.name,
         role=maker.role,
         admin_id=maker.admin_id,
+        owner=maker.owner,
     )
 
 

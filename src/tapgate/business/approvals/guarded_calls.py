@@ -14,7 +14,7 @@ from tapgate.business.approvals import model, operations, queries, records, stor
 from tapgate.business.approvals.model import Approval
 from tapgate.business.approvals.queries import Maker
 from tapgate.business.approvals.stored_calls import StoredCall
-from tapgate.http.api.guards import Guard, Proposal, Requirement
+from tapgate.http.api.guards import Proposal, Requirement
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoint, Reply
@@ -23,8 +23,11 @@ from tapgate.ledger.idempotency.idempotency_keys import find_by_idempotency_keys
 from tapgate.runtime.store.rows import insert_values
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.schemas.approvals import ApprovalResponse
+from tapgate_client.schemas.approvals import ApprovalResponse, Operation
 
+#: Operations that approval rules also hold for an owner's users: money leaves the platform, or goes
+#: back to a customer. An owner's keys, terminals and users concern nobody else.
+_OWNER_OPERATIONS: Final = frozenset({Operation.PAYOUTS, Operation.REFUNDS})
 #: Principals whose requests can be held. An API key acts for the admin who created it.
 _GUARDED_KINDS: Final = ("admin", "api_key")
 
@@ -44,9 +47,11 @@ async def run_guarded(
     handle: Callable[[], Awaitable[Any]],
 ) -> Any:
     """Run the handler, or hold the request and return its approval with 202."""
-    if request.caller is None or request.caller.kind not in _GUARDED_KINDS:
+    caller, guard = request.caller, endpoint.guard
+    if caller is None or caller.kind not in _GUARDED_KINDS:
         return await handle()
-    guard: Guard = endpoint.guard
+    if caller.owner is not None and _OWNER_OPERATIONS.isdisjoint(guard.operations):
+        return await handle()
     proposal = await guard.describe(request, **arguments)
     if proposal is None:
         return await handle()

@@ -13,6 +13,7 @@ from tapgate.core.records import ApprovalId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.database import Database
@@ -30,9 +31,15 @@ from tapgate_client.schemas.approvals import (
 from tapgate_client.schemas.common import Reason
 from tapgate_client.schemas.pagination import Page
 
-rule_endpoints = Endpoints("Approvals", "/api/v1/admin/approval-rules", objects=ObjectAccess.ANY)
+rule_endpoints = Endpoints(
+    "Approvals", "/api/v1/admin/approval-rules", objects=ObjectAccess.ANY, owners=NEVER
+)
 endpoints = Endpoints(
-    "Approvals", "/api/v1/approvals", access=Access(roles="ACSF"), objects=ObjectAccess.APPROVABLE
+    "Approvals",
+    "/api/v1/approvals",
+    access=Access(roles="ACSF"),
+    objects=ObjectAccess.APPROVABLE,
+    owners=NEVER,
 )
 
 _DECISION_ERRORS = (Code.APPROVAL_NOT_PENDING,)

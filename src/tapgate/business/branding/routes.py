@@ -10,6 +10,7 @@ from tapgate.business.branding.model import Branding, to_record
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, MEBIBYTE, Endpoints, Reply
 from tapgate.runtime.store.transaction import Transaction
@@ -17,7 +18,9 @@ from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.branding import BrandingRecord, BrandingUpdate
 
-endpoints = Endpoints("Branding", "/api/v1/admin/branding", objects=ObjectAccess.NO_OBJECT)
+endpoints = Endpoints(
+    "Branding", "/api/v1/admin/branding", objects=ObjectAccess.NO_OBJECT, owners=NEVER
+)
 
 _PUBLIC = Access(public=True)
 

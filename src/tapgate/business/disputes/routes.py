@@ -13,6 +13,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key, require_idempotency_key
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger.commands import DisputeRefund
@@ -40,7 +41,7 @@ _REFUND_ERRORS = (
     Code.PROCESSOR_SUSPENDED,
 )
 
-endpoints = Endpoints("Disputes", "/api/v1/disputes")
+endpoints = Endpoints("Disputes", "/api/v1/disputes", owners=NEVER)
 
 
 @endpoints.post(

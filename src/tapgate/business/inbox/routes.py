@@ -19,6 +19,7 @@ from tapgate.core.records import build_record
 from tapgate.events.webhooks import routes as webhooks
 from tapgate.http.api.access import Access, map_access
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate_client import clock, ids, money
@@ -33,7 +34,9 @@ from tapgate_client.schemas.work_queues import (
     WorkQueuesQuery,
 )
 
-endpoints = Endpoints("Work queues", objects=ObjectAccess.NO_OBJECT, access=Access(roles="ACSF"))
+endpoints = Endpoints(
+    "Work queues", objects=ObjectAccess.NO_OBJECT, access=Access(roles="ACSF"), owners=NEVER
+)
 
 _ACCESS: Final = map_access(
     kyc_reviews.endpoints,

@@ -26,6 +26,8 @@ _ACCOUNT_STATUSES: Final = {
     "suspended": AccountStatus.BLOCKED,
     "terminated": AccountStatus.CLOSED,
 }
+#: Status stored on the account -> status in the API.
+STATUSES: Final = {stored: name for name, stored in _ACCOUNT_STATUSES.items()}
 
 
 class OwnerFilters(Protocol):

@@ -29,6 +29,7 @@ from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
@@ -54,7 +55,11 @@ from tapgate_client.schemas.partners import (
 )
 
 endpoints = Endpoints(
-    "Partners", "/api/v1/admin/partners", access=Access(roles="A"), objects=ObjectAccess.ANY
+    "Partners",
+    "/api/v1/admin/partners",
+    access=Access(roles="A"),
+    objects=ObjectAccess.ANY,
+    owners=NEVER,
 )
 #: Finance reconciles and funds partners, but does not change them.
 _READ_ACCESS = Access(roles="AF")

@@ -21,6 +21,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.decoding import BodyDecoder
 from tapgate.http.endpoint import Endpoints, Reply
@@ -32,7 +33,7 @@ from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.partners import FundFromPartner, TopUpReceipt, WebhookTopUp
 from tapgate_client.schemas.transactions import Channel
 
-endpoints = Endpoints("Partners")
+endpoints = Endpoints("Partners", owners=NEVER)
 
 _SIGNATURE_HEADER = "X-Webhook-Signature"
 

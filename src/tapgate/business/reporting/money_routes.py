@@ -2,6 +2,7 @@
 
 import msgspec
 
+from tapgate.auth import owners
 from tapgate.business.agents import queries as agents
 from tapgate.business.merchants.processors import queries as processors
 from tapgate.business.partners import queries as partners
@@ -10,10 +11,12 @@ from tapgate.business.reporting import money_views, transaction_totals
 from tapgate.core.records import ProcessorId
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER, Binding, OwnerAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate_client import ids, money
 from tapgate_client.errors import Code
+from tapgate_client.schemas.admin import Scope
 from tapgate_client.schemas.agents import AgentFilters
 from tapgate_client.schemas.money_views import (
     AgentTotalsQuery,
@@ -36,19 +39,35 @@ _ANY_ADMIN = Access(roles="ACSF")
 _TOTALS_ACCESS = Access(roles="ACSF", service=True)
 
 transaction_endpoints = Endpoints(
-    "Transactions", "/api/v1/transactions", access=_ANY_ADMIN, objects=ObjectAccess.UNRESTRICTED
+    "Transactions",
+    "/api/v1/transactions",
+    access=_ANY_ADMIN,
+    objects=ObjectAccess.UNRESTRICTED,
+    owners=NEVER,
 )
 processor_endpoints = Endpoints(
-    "Processors", "/api/v1/processors", access=_ANY_ADMIN, objects=ObjectAccess.ANY
+    "Processors", "/api/v1/processors", access=_ANY_ADMIN, objects=ObjectAccess.ANY, owners=NEVER
 )
 partner_endpoints = Endpoints(
-    "Partners", "/api/v1/admin/partners", access=Access(roles="AF"), objects=ObjectAccess.ANY
+    "Partners",
+    "/api/v1/admin/partners",
+    access=Access(roles="AF"),
+    objects=ObjectAccess.ANY,
+    owners=NEVER,
 )
-agent_endpoints = Endpoints("Agents", "/api/v1/agents", access=_ANY_ADMIN, objects=ObjectAccess.ANY)
+agent_endpoints = Endpoints(
+    "Agents", "/api/v1/agents", access=_ANY_ADMIN, objects=ObjectAccess.ANY, owners=NEVER
+)
 
 
 @transaction_endpoints.get(
-    "/totals", access=_TOTALS_ACCESS, heavy=True, errors=(Code.OTP_REQUIRED,)
+    "/totals",
+    access=_TOTALS_ACCESS,
+    heavy=True,
+    errors=(Code.OTP_REQUIRED,),
+    owners=OwnerAccess(
+        binding=Binding.LIST, roles="MKPG", rows=owners.TRANSACTIONS, scopes=(Scope.PAYMENTS_READ,)
+    ),
 )
 async def get_transaction_totals(
     request: RequestContext, query: TransactionTotalsFilters
@@ -57,7 +76,7 @@ async def get_transaction_totals(
 
     With a period of at most 366 days and no filter by user or card, the totals are complete.
     Otherwise they cover the newest 10,000 transactions, and `is_complete` is false if the list has
-    more.
+    more. A user or an API key of a processor, partner or agent gets totals over its transactions.
     """
     services = request.services
     reader = TransactionReader(

@@ -4,6 +4,7 @@ from tapgate.core.settings.effective import describe_settings
 from tapgate.core.settings.fingerprint import Fingerprint, find_common_values, list_differences
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.nodes import Node, list_nodes
@@ -18,7 +19,7 @@ from tapgate_client.schemas.nodes import (
     SchemaRecord,
 )
 
-endpoints = Endpoints("System", "/api/v1/system", objects=ObjectAccess.NO_OBJECT)
+endpoints = Endpoints("System", "/api/v1/system", objects=ObjectAccess.NO_OBJECT, owners=NEVER)
 
 
 @endpoints.get("/nodes", access=Access(roles="AS"))

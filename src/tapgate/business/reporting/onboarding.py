@@ -9,6 +9,7 @@ from typing import Final
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.database import Database
@@ -18,7 +19,11 @@ from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.reporting import Onboarding, OnboardingStep, OnboardingStepName
 
 endpoints = Endpoints(
-    "Overview", "/api/v1/admin/onboarding", access=Access(roles="A"), objects=ObjectAccess.NO_OBJECT
+    "Overview",
+    "/api/v1/admin/onboarding",
+    access=Access(roles="A"),
+    objects=ObjectAccess.NO_OBJECT,
+    owners=NEVER,
 )
 
 #: SQL conditions by step, in the order of the steps.

@@ -5,11 +5,12 @@ from tapgate.business.reporting.model import to_ledger_proof
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate_client.schemas.reporting import LedgerProof, Overview, OverviewQuery
 
-endpoints = Endpoints("Overview", objects=ObjectAccess.NO_OBJECT)
+endpoints = Endpoints("Overview", objects=ObjectAccess.NO_OBJECT, owners=NEVER)
 
 
 @endpoints.get("/api/v1/overview", access=Access(roles="ACSF"))

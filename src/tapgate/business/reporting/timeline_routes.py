@@ -8,6 +8,7 @@ from tapgate.core.pagination import paginate
 from tapgate.core.records import SubscriberId
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate_client.errors import Code
@@ -19,6 +20,7 @@ endpoints = Endpoints(
     "/api/v1/subscribers/{id}",
     access=Access(roles="ACSF"),
     objects=ObjectAccess.UNRESTRICTED,
+    owners=NEVER,
 )
 
 

@@ -33,12 +33,13 @@ from tapgate.business.staff.request_logs import routes as request_logs
 from tapgate.business.support import routes as support
 from tapgate.http.api.access import Access, map_access
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate_client import ids
 from tapgate_client.schemas.search import SearchQuery, SearchResults, SearchType
 
-endpoints = Endpoints("Search", objects=ObjectAccess.UNRESTRICTED)
+endpoints = Endpoints("Search", objects=ObjectAccess.UNRESTRICTED, owners=NEVER)
 
 #: The endpoint whose callers find a kind of record.
 _ENDPOINTS: Final[Mapping[SearchType, str]] = {

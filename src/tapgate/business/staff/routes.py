@@ -5,6 +5,7 @@ from operator import itemgetter
 import msgspec
 
 from tapgate.auth.logins import PasskeyRejectedError
+from tapgate.auth.owners import OWNER_TYPES, USERS, parse_owner
 from tapgate.auth.sessions import SessionOrigin, TokenReuseError
 from tapgate.business.approval_rules.check import load_approver_counts
 from tapgate.business.staff import model, operations, queries
@@ -15,6 +16,7 @@ from tapgate.core.records import AdminId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER, OWN_USER, Binding, OwnerAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.http.endpoint import Endpoints
@@ -24,6 +26,7 @@ from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.admin import (
     Admin,
     AdminChanges,
+    AdminRole,
     Invitation,
     InvitationAcceptance,
     Login,
@@ -38,11 +41,12 @@ from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.pagination import Page, PageQuery
 from tapgate_client.schemas.passkeys import PasskeyLogin, RequestOptions
 
-endpoints = Endpoints("Admin", "/api/v1/admin", objects=ObjectAccess.ANY)
+endpoints = Endpoints("Admin", "/api/v1/admin", objects=ObjectAccess.ANY, owners=NEVER)
 
 _PUBLIC = Access(public=True)
 _ANY_ADMIN = Access(roles="ACSF")
 _SYSTEM_ADMIN = Access(roles="A")
+_OWN_USER_ROW = OwnerAccess(binding=Binding.ROW, roles="M", rows=USERS, key_roles="")
 
 
 @endpoints.post(
@@ -168,6 +172,7 @@ async def refresh_token(request: RequestContext, body: Refresh) -> Tokens:
     enrolls=True,
     unguarded=Unguarded.OWN_ACCOUNT,
     objects=ObjectAccess.OWN,
+    owners=OWN_USER,
 )
 async def log_out(request: RequestContext, tx: Transaction) -> None:
     """Log out.
@@ -185,7 +190,7 @@ async def log_out(request: RequestContext, tx: Transaction) -> None:
     )
 
 
-@endpoints.get("/me", access=_ANY_ADMIN, enrolls=True, objects=ObjectAccess.OWN)
+@endpoints.get("/me", access=_ANY_ADMIN, enrolls=True, objects=ObjectAccess.OWN, owners=OWN_USER)
 async def get_me(request: RequestContext) -> Me:
     """Get the authenticated admin."""
     admin_id, _ = request.admin_and_session_ids
@@ -221,6 +226,12 @@ async def describe_change(
 
 
 async def _hash_password(request: GuardedRequest, body: NewAdmin) -> str:
+    if request.principal.owner is not None and body.role not in OWNER_TYPES:
+        raise ApiError(
+            Code.FORBIDDEN,
+            "You can only create users of your own company.",
+            details={"required": [AdminRole.SYSTEM_ADMIN]},
+        )
     services, passwords = request.services, request.services.authenticator.passwords
     if body.password is None:
         return await passwords.hash_unknown()
@@ -236,8 +247,15 @@ async def _hash_password(request: GuardedRequest, body: NewAdmin) -> str:
     step_up=True,
     guard=Guard(_describe_creation, Operation.ADMIN_USERS),
     prepare=_hash_password,
-    errors=(Code.DUPLICATE_EMAIL,),
+    requires=(model.require_role_owner,),
+    errors=(
+        Code.DUPLICATE_EMAIL,
+        Code.PROCESSOR_NOT_FOUND,
+        Code.PARTNER_NOT_FOUND,
+        Code.AGENT_NOT_FOUND,
+    ),
     objects=ObjectAccess.NO_OBJECT,
+    owners=OwnerAccess(binding=Binding.BODY, roles="M", parameter="owner_id", key_roles=""),
 )
 async def create_admin(
     request: GuardedRequest, tx: Transaction, body: NewAdmin, prepared: str
@@ -258,13 +276,18 @@ async def create_admin(
     The role determines what the admin may do. `system_admin` has full access. `compliance_user`
     covers alerts, rules and blocking. `support_user` covers read access and basic support.
     `finance_user` covers transactions and funding.
+
+    `merchant_manager` and `merchant_cashier` (of a processor), `partner_user` and `agent_user`
+    require the `owner_id`, and see and change only data of this owner. A merchant_manager
+    can create managers and cashiers of the manager's processor.
     """
     services = request.services
+    owner = None if body.owner_id is None else parse_owner(body.owner_id)
     fields = {"email": body.email, "name": body.name, "role": body.role}
     makers = services.guarded_roles
     if body.password is not None:
         row = await operations.create(
-            tx, request.actor, **fields, password_hash=prepared, makers=makers
+            tx, request.actor, **fields, password_hash=prepared, makers=makers, owner=owner
         )
         return model.to_new_record(row)
     row, invitation = await operations.invite(
@@ -275,17 +298,23 @@ async def create_admin(
         makers=makers,
         linked_to=[_get_link_viewer(request), _get_maker(request)],
         invitations=services.authenticator.invitations,
+        owner=owner,
     )
     return model.to_new_record(row, invitation)
 
 
-@endpoints.get("/users", access=_SYSTEM_ADMIN)
+@endpoints.get(
+    "/users",
+    access=_SYSTEM_ADMIN,
+    owners=OwnerAccess(binding=Binding.LIST, roles="M", rows=USERS, key_roles=""),
+)
 async def list_admins(request: RequestContext, query: PageQuery) -> Page[Admin]:
     """List admins.
 
-    Newest first, including disabled admins.
+    Newest first, including disabled admins. A merchant_manager gets the users of the manager's
+    processor.
     """
-    rows = await queries.list_page(request.services.database, query)
+    rows = await queries.list_page(request.services.database, query, request.owner_view)
     return paginate(rows, query, model.to_record, itemgetter("id"))
 
 
@@ -423,6 +452,7 @@ async def get_offboarding(request: RequestContext, id: AdminId) -> Offboarding:
     errors=(Code.ALREADY_BLOCKED,),
     step_up=True,
     unguarded=Unguarded.TAKES_RIGHTS,
+    owners=_OWN_USER_ROW,
 )
 async def disable_admin(request: RequestContext, tx: Transaction, id: AdminId) -> Admin:
     """Disable an admin.
@@ -450,6 +480,7 @@ async def disable_admin(request: RequestContext, tx: Transaction, id: AdminId) -
     step_up=True,
     guard=Guard(describe_change, Operation.ADMIN_USERS),
     errors=(Code.NOT_BLOCKED,),
+    owners=_OWN_USER_ROW,
 )
 async def enable_admin(request: GuardedRequest, tx: Transaction, id: AdminId) -> Admin:
     """Enable a disabled admin.

@@ -17,6 +17,7 @@ from tapgate.core.records import SubscriberId
 from tapgate.events.notifications.account_notices import send_notice
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
@@ -31,7 +32,7 @@ from tapgate_client.schemas.support import NewSupportMessage
 
 STATUS_REASON: Final = "phone_change_disputed"
 
-endpoints = Endpoints("Subscribers", "/api/v1/subscribers")
+endpoints = Endpoints("Subscribers", "/api/v1/subscribers", owners=NEVER)
 
 
 @endpoints.post(

@@ -14,6 +14,7 @@ from tapgate.core.records import SupportRequestId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.runtime.store.database import Database
@@ -29,7 +30,7 @@ from tapgate_client.schemas.support import (
 )
 
 endpoints = Endpoints(
-    "Support", "/api/v1/support", access=Access(roles="AS"), objects=ObjectAccess.ANY
+    "Support", "/api/v1/support", access=Access(roles="AS"), objects=ObjectAccess.ANY, owners=NEVER
 )
 
 #: Messages of each request in a list.

@@ -14,6 +14,7 @@ from tapgate.events.audit.names import build_subject, list_references, load_name
 from tapgate.events.audit.verification import Verifier
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.api.services import Services
 from tapgate.http.endpoint import Endpoints
@@ -22,7 +23,7 @@ from tapgate.runtime.store.database import Database
 from tapgate_client.schemas.audit import AuditLogQuery, AuditPage, Verification, VerifyQuery
 from tapgate_client.schemas.periods import parse_period_end, parse_period_start
 
-endpoints = Endpoints("Audit", objects=ObjectAccess.ANY)
+endpoints = Endpoints("Audit", objects=ObjectAccess.ANY, owners=NEVER)
 
 _ACCESS = Access(roles="AC")
 

@@ -8,6 +8,7 @@ import asyncpg
 from tapgate.core.records import build_record
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.conditions import PageConditions
@@ -23,7 +24,7 @@ from tapgate_client.schemas.messages import (
 )
 from tapgate_client.schemas.pagination import PageQuery
 
-endpoints = Endpoints("Messages", objects=ObjectAccess.ANY)
+endpoints = Endpoints("Messages", objects=ObjectAccess.ANY, owners=NEVER)
 
 #: Public status for a row `m` in `messages`.
 _STATUS_SQL: Final = """CASE WHEN m.delivery IS NOT NULL THEN m.delivery

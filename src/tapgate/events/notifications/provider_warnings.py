@@ -14,6 +14,7 @@ from prometheus_client.metrics_core import Metric
 
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.cached_result import CachedResult
@@ -31,7 +32,9 @@ from tapgate_client.schemas.provider_warnings import (
     ProviderWarnings,
 )
 
-endpoints = Endpoints("Messages", "/api/v1/messages/provider-warnings", objects=ObjectAccess.ANY)
+endpoints = Endpoints(
+    "Messages", "/api/v1/messages/provider-warnings", objects=ObjectAccess.ANY, owners=NEVER
+)
 
 #: A provider has a few hundred templates, one account and some phone numbers.
 _MAX_STORED: Final = 1000

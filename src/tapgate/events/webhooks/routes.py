@@ -13,6 +13,7 @@ from tapgate.events.webhooks.event_data import find_hidden_responses, load_event
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
@@ -43,6 +44,7 @@ endpoints = Endpoints(
     "/api/v1/admin/webhook-endpoints",
     access=Access(roles="A"),
     objects=ObjectAccess.ANY,
+    owners=NEVER,
 )
 
 

@@ -33,9 +33,11 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     roles: str = ""
     service: bool = False
     hmac: Literal["pos", "partner"] | None = None
+    #: Only users and API keys of a processor, partner or agent, which `owners=` declares.
+    owners: bool = False
 
     def __post_init__(self) -> None:
-        has_callers = bool(self.scope or self.roles or self.service or self.hmac)
+        has_callers = bool(self.scope or self.roles or self.service or self.hmac or self.owners)
         if self.public == has_callers:
             raise TypeError("an endpoint is either public or declares its callers")
         unknown = set(self.roles) - set(ROLES_BY_LETTER)
@@ -62,6 +64,8 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _allows(self, principal: Principal) -> bool:
+        if principal.owner is not None:
+            return False  # owners have only what `http.api.owner_access` grants
         match principal.kind:
             case "api_key":
                 return self.scope is not None and self.scope in principal.scopes
@@ -84,6 +88,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
             return sorted(self.role_names)
         credentials = [self.scope, self.hmac and f"{self.hmac}_signature"]
         service = ["service_signature"] if self.service else []
+        service += ["owner"] if self.owners else []
         return (
             [credential for credential in credentials if credential]
             + sorted(self.role_names)

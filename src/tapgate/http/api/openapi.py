@@ -20,6 +20,7 @@ from tapgate.http.api.openapi_webhooks import (
     build_webhook_operations,
     build_webhook_parameters,
 )
+from tapgate.http.api.owner_access import Binding, get_owner_access
 from tapgate.http.endpoint import Endpoint
 from tapgate.http.json_schema import Schema
 from tapgate.http.openapi import DocumentBuilder, build_bearer_scheme, build_header_scheme
@@ -134,7 +135,12 @@ class _GatewayDocument(DocumentBuilder):
         access = endpoint.access
         if access.public:
             return "Public."
-        sentences = [f"Access: {_describe_callers(access)}."]
+        callers = _describe_callers(access)
+        sentences = [f"Access: {callers}."] if callers else []
+        owners = get_owner_access(endpoint)
+        if owners.binding is not Binding.NEVER:
+            names = sorted(owners.role_names | owners.key_role_names)
+            sentences.append(f"Owner roles: {', '.join(names)}.")
         fields: dict[Access, list[str]] = {}
         for name, field_access in endpoint.field_access.items():
             fields.setdefault(field_access, []).append(f"`{name}`")
@@ -152,10 +158,13 @@ class _GatewayDocument(DocumentBuilder):
     def build_security(self, endpoint: Endpoint) -> list[dict[str, list[str]]]:
         access: Access = endpoint.access
         choices: list[dict[str, list[str]]] = []
-        if access.scope:
-            choices.append({"apiKey": [access.scope]})
-        if access.roles:
-            choices.append({"adminToken": sorted(access.role_names)})
+        owners = get_owner_access(endpoint)
+        scopes = [access.scope] if access.scope else list(owners.scopes)
+        roles = access.role_names | owners.role_names
+        if scopes:
+            choices.append({"apiKey": scopes})
+        if roles:
+            choices.append({"adminToken": sorted(roles)})
         if access.hmac:
             choices.append({name: [] for name in _SIGNATURE_SCHEMES[access.hmac]})
         if access.service:

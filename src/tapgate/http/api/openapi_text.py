@@ -87,6 +87,7 @@ TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "In-app payments": "Card payments and refunds in apps, without a PIN.",
     "Processors": "Processors, their terminals, signing keys and settlement transfers.",
     "Partners": "Funding partners, their signing keys, and top-ups from their accounts.",
+    "Owners": "The processor, partner or agent that a user or an API key belongs to.",
     "Agents": "Agents, their float, cash-in, cash-out and commissions.",
     "Transactions": "Search, export and inspect transactions and their ledger entries.",
     "Fee rules": "Fees per transaction type and amount.",

@@ -3,6 +3,7 @@
 import msgspec
 
 from tapgate.auth.actors import Actor
+from tapgate.auth.owners import OwnerView, build_view
 from tapgate.auth.principals import Principal
 from tapgate.http.api.guards import ApprovedCall
 from tapgate.http.api.services import Services
@@ -37,6 +38,14 @@ class GuardedRequest(BaseContext):
         if self.caller is None:
             raise RuntimeError("a public endpoint has no principal")
         return self.caller
+
+    @property
+    def owner_view(self) -> OwnerView | None:
+        """What the caller sees as a user or API key of an owner; None for all other callers."""
+        caller, services = self.caller, self.services
+        if caller is None or caller.owner is None:
+            return None
+        return build_view(caller.owner, caller.role, services.clock(), services.settings.timezone)
 
     @property
     def admin_and_session_ids(self) -> tuple[int, int]:

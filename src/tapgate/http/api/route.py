@@ -10,6 +10,7 @@ from tapgate.auth.factors import SSO_METHOD, STEP_UP_LIFETIME, build_otp_require
 from tapgate.auth.principals import Principal
 from tapgate.http.api.access import Access, require_field_access
 from tapgate.http.api.idempotency import require_consistent_idempotency_key
+from tapgate.http.api.owner_access import bind, get_rejection
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoint
 from tapgate.http.route import Route
@@ -27,7 +28,6 @@ class GuardedRoute(Route):
             requires = (require_consistent_idempotency_key, *endpoint.requires)
             endpoint = msgspec.structs.replace(endpoint, requires=requires)
         super().__init__(endpoint, currency, row, ignores_overload=ignores_overload)
-        self._access: Access = endpoint.access
         self._field_access: Mapping[str, Access] = endpoint.field_access
         self._heavy = endpoint.heavy
         self._step_up = endpoint.step_up
@@ -35,7 +35,7 @@ class GuardedRoute(Route):
 
     def get_rejection(self, principal: Principal, field: str | None = None) -> ApiError | None:
         """Return why a principal may not call the endpoint or send one of its fields, or None."""
-        error = self._access.get_rejection(principal)
+        error = get_rejection(self.endpoint, principal)
         if error is None and principal.enroll_only and not self._enrolls:
             return ApiError(
                 Code.FORBIDDEN,
@@ -53,6 +53,9 @@ class GuardedRoute(Route):
         if self._field_access:
             require_field_access(self._field_access, request.principal, _peek_fields(request.body))
         arguments = self._decode_arguments(request, parameters)
+        view = request.owner_view
+        if view is not None:
+            await bind(self.endpoint, request.services.database, view, arguments)
         if self._field_access:
             # Check the decoded body too: its decoder accepts JSON that `_peek_fields` rejects.
             fields = msgspec.structs.asdict(arguments["body"])

@@ -5,6 +5,7 @@ from typing import Final, Protocol
 from tapgate import VERSION
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.http.metrics import CONTENT_TYPE, Metrics
@@ -31,6 +32,7 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
         "System",
         any_query="Monitoring tools and caches add parameters.",
         objects=ObjectAccess.NO_OBJECT,
+        owners=NEVER,
     )
     _add_health_endpoints(endpoints)
 

@@ -7,6 +7,7 @@ from tapgate.business.compliance.account_rules.model import parse_level, to_reco
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
@@ -19,6 +20,7 @@ endpoints = Endpoints(
     "/api/v1/account-rules/{kyc_level}",
     errors=(Code.RULE_NOT_FOUND,),
     objects=ObjectAccess.ANY,
+    owners=NEVER,
 )
 
 

@@ -20,6 +20,7 @@ from tapgate.core.records import AlertId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.runtime.store.database import Database
@@ -40,7 +41,11 @@ from tapgate_client.schemas.compliance import (
 from tapgate_client.schemas.pagination import Page
 
 endpoints = Endpoints(
-    "Compliance", "/api/v1/compliance/alerts", access=Access(roles="AC"), objects=ObjectAccess.ANY
+    "Compliance",
+    "/api/v1/compliance/alerts",
+    access=Access(roles="AC"),
+    objects=ObjectAccess.ANY,
+    owners=NEVER,
 )
 
 

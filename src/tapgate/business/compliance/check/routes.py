@@ -6,6 +6,7 @@ from tapgate.core.records import require_id
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.ledger.commands import subscriber_party
@@ -14,7 +15,7 @@ from tapgate_client import ids, money
 from tapgate_client.errors import Code
 from tapgate_client.schemas.compliance import ComplianceCheckRequest, ComplianceCheckResult
 
-endpoints = Endpoints("Compliance", objects=ObjectAccess.UNRESTRICTED)
+endpoints = Endpoints("Compliance", objects=ObjectAccess.UNRESTRICTED, owners=NEVER)
 
 
 @endpoints.post(

@@ -9,6 +9,7 @@ from tapgate.core.records import RuleId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
@@ -18,7 +19,11 @@ from tapgate_client.schemas.compliance import NewRule, RuleRecord, RuleUpdate
 from tapgate_client.schemas.pagination import Page, PageQuery
 
 endpoints = Endpoints(
-    "Compliance", "/api/v1/compliance/rules", access=Access(roles="AC"), objects=ObjectAccess.ANY
+    "Compliance",
+    "/api/v1/compliance/rules",
+    access=Access(roles="AC"),
+    objects=ObjectAccess.ANY,
+    owners=NEVER,
 )
 
 

@@ -10,6 +10,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.ledger.card_proofs.proof_verifier import DecryptedProof
@@ -28,7 +29,7 @@ from tapgate_client.schemas.card_proofs import (
 from tapgate_client.schemas.cards import CardRecord
 from tapgate_client.schemas.pagination import Page, PageQuery
 
-endpoints = Endpoints("Cards", "/api/v1/cards")
+endpoints = Endpoints("Cards", "/api/v1/cards", owners=NEVER)
 
 _ADMIN_ACCESS = Access(roles="A")
 

@@ -14,6 +14,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import MEBIBYTE, Endpoints
 from tapgate.ledger.card_proofs.proof_verifier import ProofResult
@@ -36,7 +37,7 @@ from tapgate_client.schemas.common import OptionalReason, SuccessResponse
 from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.subscribers import PinChange, PinReset
 
-endpoints = Endpoints("Cards", "/api/v1/cards", objects=ObjectAccess.UNRESTRICTED)
+endpoints = Endpoints("Cards", "/api/v1/cards", objects=ObjectAccess.UNRESTRICTED, owners=NEVER)
 
 _READ_ACCESS = Access(scope="cards:read", roles="ACSF", service=True)
 _BLOCK_ACCESS = Access(scope="cards:write", roles="ACS", service=True)

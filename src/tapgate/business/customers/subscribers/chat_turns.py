@@ -8,6 +8,7 @@ import asyncpg
 from tapgate.core.id_generator import get_time
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.database import Database
@@ -19,7 +20,7 @@ from tapgate_client.schemas.chat import (
     UnavailableService,
 )
 
-endpoints = Endpoints("Messages", objects=ObjectAccess.ANY)
+endpoints = Endpoints("Messages", objects=ObjectAccess.ANY, owners=NEVER)
 
 _UNAVAILABLE: Final = frozenset(UnavailableService)
 #: An ID contains the start of its millisecond.

@@ -23,6 +23,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
@@ -51,7 +52,9 @@ from tapgate_client.schemas.subscribers import (
     SubscriberUpdate,
 )
 
-endpoints = Endpoints("Subscribers", "/api/v1/subscribers", objects=ObjectAccess.UNRESTRICTED)
+endpoints = Endpoints(
+    "Subscribers", "/api/v1/subscribers", objects=ObjectAccess.UNRESTRICTED, owners=NEVER
+)
 
 _READ_ACCESS = Access(scope="subscribers:read", roles="ACSF", service=True)
 _PIN_ACCESS = Access(scope="subscribers:write", roles="AS", service=True)

@@ -7,6 +7,7 @@ from tapgate.core.records import BankAccountId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
@@ -21,7 +22,11 @@ from tapgate_client.schemas.common import Reason
 from tapgate_client.schemas.pagination import Page
 
 endpoints = Endpoints(
-    "Bank accounts", "/api/v1/bank-accounts", access=Access(roles="AF"), objects=ObjectAccess.ANY
+    "Bank accounts",
+    "/api/v1/bank-accounts",
+    access=Access(roles="AF"),
+    objects=ObjectAccess.ANY,
+    owners=NEVER,
 )
 
 

@@ -15,6 +15,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import MEBIBYTE, Endpoints, Reply
 from tapgate.runtime.store.transaction import Transaction
@@ -34,7 +35,11 @@ from tapgate_client.schemas.batches import (
 from tapgate_client.schemas.pagination import Page
 
 endpoints = Endpoints(
-    "Batches", "/api/v1/batches", access=Access(roles="AF"), objects=ObjectAccess.ANY
+    "Batches",
+    "/api/v1/batches",
+    access=Access(roles="AF"),
+    objects=ObjectAccess.ANY,
+    owners=NEVER,
 )
 _REPLAYED = {"Idempotent-Replayed": "true"}
 

@@ -13,6 +13,7 @@ from tapgate.core.records import TransactionId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate_client.errors import Code, require_found
@@ -24,7 +25,9 @@ from tapgate_client.schemas.day_close import (
 )
 from tapgate_client.schemas.pagination import Page
 
-endpoints = Endpoints("Day close", access=Access(roles="AF"), objects=ObjectAccess.ANY)
+endpoints = Endpoints(
+    "Day close", access=Access(roles="AF"), objects=ObjectAccess.ANY, owners=NEVER
+)
 
 
 @endpoints.post(

@@ -11,6 +11,7 @@ from tapgate.business.finance.reports.ledger_reports import describe_trial_balan
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.runtime.store.transaction import Transaction
@@ -28,7 +29,7 @@ from tapgate_client.schemas.general_ledger import (
 from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.periods import parse_period_end
 
-endpoints = Endpoints("General ledger", "/api/v1/ledger", access=Access(roles="AF"))
+endpoints = Endpoints("General ledger", "/api/v1/ledger", access=Access(roles="AF"), owners=NEVER)
 
 
 @endpoints.get("/gl-codes", objects=ObjectAccess.ANY)

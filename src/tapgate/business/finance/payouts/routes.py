@@ -21,6 +21,7 @@ from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.runtime.store.transaction import Transaction
@@ -43,7 +44,7 @@ from tapgate_client.schemas.payouts import (
 )
 from tapgate_client.schemas.transactions import MoneyRequest
 
-endpoints = Endpoints("Payouts", access=Access(roles="AF"), objects=ObjectAccess.ANY)
+endpoints = Endpoints("Payouts", access=Access(roles="AF"), objects=ObjectAccess.ANY, owners=NEVER)
 _PREFIX = "/api/v1/payouts"
 _RUN_PREFIX = "/api/v1/payout-runs"
 

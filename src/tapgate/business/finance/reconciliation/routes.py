@@ -12,6 +12,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.form_files import extract_file
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import MEBIBYTE, Endpoints, Reply
 from tapgate.runtime.store.transaction import Transaction
@@ -31,7 +32,12 @@ from tapgate_client.schemas.bank_statements import (
 )
 from tapgate_client.schemas.pagination import Page
 
-endpoints = Endpoints("Reconciliation", access=Access(roles="AF"), objects=ObjectAccess.ANY)
+endpoints = Endpoints(
+    "Reconciliation",
+    access=Access(roles="AF"),
+    objects=ObjectAccess.ANY,
+    owners=NEVER,
+)
 _PREFIX = "/api/v1/bank-statements"
 _LINE = f"{_PREFIX}/lines/{{id}}"
 _MAPPING = "/api/v1/bank-accounts/{id}/csv-mapping"

@@ -16,6 +16,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.idempotency import require_idempotency_key
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger.card_proofs.proof_verifier import ProofResult
@@ -42,9 +43,11 @@ from tapgate_client.schemas.transactions import Channel
 
 _SIGNED = Access(hmac="pos")
 
-pos_endpoints = Endpoints("POS", "/api/v1/pos", access=_SIGNED, compresses=False)
+pos_endpoints = Endpoints("POS", "/api/v1/pos", access=_SIGNED, compresses=False, owners=NEVER)
 #: Any card can pay, within the limits for payments without a PIN.
-in_app_endpoints = Endpoints("In-app payments", access=_SIGNED, objects=ObjectAccess.ANY)
+in_app_endpoints = Endpoints(
+    "In-app payments", access=_SIGNED, objects=ObjectAccess.ANY, owners=NEVER
+)
 
 _PROOF_ERRORS = (Code.CARD_NOT_GENUINE, Code.CARD_PROOF_USED)
 _VERIFY_ERRORS = (Code.CARD_NOT_FOUND, Code.CARD_PROOF_REQUIRED, *_PROOF_ERRORS)

@@ -15,6 +15,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Requirement
 from tapgate.http.api.idempotency import require_idempotency_key
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart
@@ -24,7 +25,7 @@ from tapgate_client.schemas.admin import AdminRole
 from tapgate_client.schemas.approvals import DEFAULT_EXPIRY_SECONDS, Operation
 from tapgate_client.schemas.pos import PaymentRefund, RefundReceipt
 
-endpoints = Endpoints("Transactions")
+endpoints = Endpoints("Transactions", owners=NEVER)
 
 #: Support staff need an approval even if no rule requires one.
 _SUPPORT_REQUIREMENT = Requirement(

@@ -19,6 +19,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
@@ -40,7 +41,7 @@ from tapgate_client.schemas.processors import (
     ProcessorTransferReceipt,
 )
 
-endpoints = Endpoints("Processors", "/api/v1/processors", objects=ObjectAccess.ANY)
+endpoints = Endpoints("Processors", "/api/v1/processors", objects=ObjectAccess.ANY, owners=NEVER)
 
 _READ_ACCESS = Access(scope="payments:read", roles="ACSF")
 _STATUS_ACCESS = Access(roles="AC")

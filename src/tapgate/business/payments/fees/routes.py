@@ -14,6 +14,7 @@ from tapgate.business.payments.fees.queries import COMMISSION_RULES, FEE_RULES
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
@@ -21,9 +22,9 @@ from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.fees import CommissionRules, FeeRules
 
-fee_endpoints = Endpoints("Fee rules", "/api/v1/fee-rules", objects=ObjectAccess.ANY)
+fee_endpoints = Endpoints("Fee rules", "/api/v1/fee-rules", objects=ObjectAccess.ANY, owners=NEVER)
 commission_endpoints = Endpoints(
-    "Commission rules", "/api/v1/commission-rules", objects=ObjectAccess.ANY
+    "Commission rules", "/api/v1/commission-rules", objects=ObjectAccess.ANY, owners=NEVER
 )
 
 

@@ -19,6 +19,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key, require_idempotency_key
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart
@@ -38,9 +39,9 @@ from tapgate_client.schemas.recalls import (
 _RECEIVER = Access(service=True)
 
 endpoints = Endpoints(
-    "Recalls", "/api/v1/recalls", access=Access(roles="ASC"), objects=ObjectAccess.ANY
+    "Recalls", "/api/v1/recalls", access=Access(roles="ASC"), objects=ObjectAccess.ANY, owners=NEVER
 )
-transaction_endpoints = Endpoints("Recalls")
+transaction_endpoints = Endpoints("Recalls", owners=NEVER)
 
 
 def _require_sender_pin(request: RequestContext, body: RecallTransfer) -> None:

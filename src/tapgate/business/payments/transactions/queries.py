@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import asyncpg
 
 from tapgate.auth.disclosure import build_hidden_condition, find_hidden_accounts
+from tapgate.auth.owners import Owner
 from tapgate.auth.principals import Principal
 from tapgate.business.customers.subscribers.restriction import exclude_hidden_accounts
 from tapgate.business.payments.transactions.model import (
@@ -203,6 +204,12 @@ async def list_account_ids(database: Database, user: User) -> list[int]:
     return [row["id"] for row in rows]
 
 
+async def list_owner_accounts(database: Database, owner: Owner) -> list[int]:
+    """Return the account IDs of a processor, partner or agent."""
+    rows = await database.fetch("SELECT id FROM accounts WHERE owner_id = $1", owner.id)
+    return [row["id"] for row in rows]
+
+
 async def get_card_account_id(database: Database, serial: str) -> int | None:
     account_id: int | None = await database.fetchval(
         "SELECT account_id FROM cards WHERE serial = $1", serial
@@ -216,8 +223,9 @@ class TransactionQuery:
     Each branch corresponds to an index. A transaction that matches several branches is listed once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, since: datetime | None = None) -> None:
         self.conditions = Conditions()
+        self.since = since  # earlier transactions never match
         self._branches: list[str] = []
 
     def include_accounts(self, account_ids: Sequence[int]) -> None:
@@ -428,6 +436,8 @@ def _add_filters(
     conditions.where_word("t.status", filters.status)
     conditions.where("t.failure_code = {}", filters.failure_code)
     start, end = parse_period_start(filters.from_, zone), parse_period_end(filters.to, zone)
+    if scope.since is not None:
+        start = scope.since if start is None else max(start, scope.since)
     # The ID range is approximate but can use an index; the condition on `created_at` is exact.
     if start is not None:
         first_id = max(first_id, get_first_id(start - ID_TIME_TOLERANCE))

@@ -1,8 +1,8 @@
 """Transactions as one caller may see them: records, lists and related records.
 
-Restricted subscribers are hidden from API keys, and from admins who have not verified a one-time
-code. API keys get `OTP_REQUIRED` for such a transaction, or a list without it. Admins get a masked
-record.
+An owner's callers see only the owner's transactions. Restricted subscribers are hidden from API
+keys, and from admins who have not verified a one-time code. API keys get `OTP_REQUIRED` for such a
+transaction, or a list without it. Admins get a masked record.
 """
 
 from collections.abc import Collection, Iterable
@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from tapgate.auth.disclosure import find_hidden_accounts
+from tapgate.auth.owners import OwnerView, build_view
 from tapgate.auth.principals import Principal
 from tapgate.auth.terminals import find_terminal_names
 from tapgate.business.customers.subscribers.restriction import require_account_access
@@ -23,6 +24,7 @@ from tapgate.ledger import chart
 from tapgate.runtime.store.database import Database
 from tapgate_client import clock, ids
 from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.admin import AdminRole
 from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.transactions import (
     ReplaySummary,
@@ -43,14 +45,18 @@ class TransactionReader(NamedTuple):
     zone: ZoneInfo
 
     @property
-    def _is_admin(self) -> bool:
-        """Admins see full names, and masked instead of omitted transactions."""
-        return self.caller.kind == "admin"
+    def _is_staff(self) -> bool:
+        """Staff see full names. Like an owner's users, they see masked transactions."""
+        return self.caller.is_staff
+
+    @property
+    def _view(self) -> OwnerView | None:
+        return build_view(self.caller.owner, self.caller.role, self.now, self.zone)
 
     async def get_record(self, transaction_id: int) -> TransactionRecord:
         transaction = await self._get(transaction_id)
         hidden = await self._find_hidden([transaction])
-        return to_record(transaction, full=self._is_admin, hidden=hidden)
+        return to_record(transaction, full=self._is_staff, hidden=hidden)
 
     async def list_records(self, transaction_ids: Collection[int]) -> list[TransactionRecord]:
         """Return the transactions with these IDs, newest first, for an admin."""
@@ -87,7 +93,7 @@ class TransactionReader(NamedTuple):
         if found is None:
             return Page([], has_more=False, next_cursor=None)
         query, own_accounts = found
-        return await self._build_page(query, filters, own_accounts, full=self._is_admin)
+        return await self._build_page(query, filters, own_accounts, full=self._is_staff)
 
     async def sum_newest(self, filters: TransactionFilters) -> TransactionSums:
         """Return totals over a list's newest transactions, at most `filters.limit`."""
@@ -102,6 +108,8 @@ class TransactionReader(NamedTuple):
         self, filters: TransactionFilters
     ) -> tuple[TransactionQuery, list[int]] | None:
         """Return a list's query and its user's accounts; None if there is no user."""
+        if self._view is not None:
+            return await self._build_owner_query(self._view, filters)
         query, own_accounts = TransactionQuery(), list[int]()
         if filters.user_id is not None:
             own_accounts = await self._list_account_ids(filters.user_id)
@@ -115,6 +123,20 @@ class TransactionReader(NamedTuple):
             else:
                 query.include_card(filters.card_serial, account_id)
         return query, own_accounts
+
+    async def _build_owner_query(
+        self, view: OwnerView, filters: TransactionFilters
+    ) -> tuple[TransactionQuery, list[int]]:
+        """Return the query for an owner's list. The other filters select among its transactions."""
+        query = TransactionQuery(since=view.since)
+        accounts = await queries.list_owner_accounts(self.database, view.owner)
+        query.include_accounts(accounts)
+        if filters.user_id is not None:
+            query.filter_by_accounts(await self._list_account_ids(filters.user_id))
+        if filters.card_serial is not None:
+            query.filter_by_card(filters.card_serial)
+        shows_balance = self.caller.role != AdminRole.MERCHANT_CASHIER
+        return query, accounts if shows_balance else []
 
     async def list_processor_page(
         self, processor_id: str, filters: TransactionFilters
@@ -137,7 +159,11 @@ class TransactionReader(NamedTuple):
 
     async def _get(self, transaction_id: int) -> Transaction:
         transaction = await queries.get(self.database, transaction_id)
-        if not self._is_admin:
+        if self.caller.kind == "api_key" and self._view is not None:
+            # Lists omit such a transaction, so for the owner's key it does not exist.
+            if await self._find_hidden([transaction]):
+                raise ApiError(Code.TRANSACTION_NOT_FOUND)
+        elif not self._is_staff:
             await self._require_access(transaction.account_ids)
         return transaction
 
@@ -156,6 +182,8 @@ class TransactionReader(NamedTuple):
         return account_id
 
     async def _require_access(self, account_ids: Collection[int | None]) -> None:
+        if self._view is not None:
+            return  # whether a foreign customer is restricted is nothing that owners learn
         await require_account_access(self.database, self.caller, self.now, account_ids)
 
     async def _find_hidden(self, transactions: Iterable[Transaction]) -> set[int]:

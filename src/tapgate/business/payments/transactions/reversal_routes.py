@@ -11,6 +11,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal
 from tapgate.http.api.idempotency import require_idempotency_key
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate_client import ids
@@ -29,6 +30,7 @@ endpoints = Endpoints(
     access=Access(roles="AF"),
     errors=(Code.OTP_REQUIRED,),
     objects=ObjectAccess.UNRESTRICTED,
+    owners=NEVER,
 )
 
 

@@ -1,5 +1,6 @@
 """Endpoints for transactions."""
 
+from tapgate.auth import owners
 from tapgate.business.payments.transactions import resent_receipts
 from tapgate.business.payments.transactions.export import export_csv
 from tapgate.business.payments.transactions.reader import TransactionReader
@@ -8,6 +9,7 @@ from tapgate.http.api import csv_files
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER, Binding, OwnerAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.runtime.store.database import Database
@@ -26,14 +28,15 @@ from tapgate_client.schemas.transactions import (
 )
 
 endpoints = Endpoints(
-    "Transactions", errors=(Code.OTP_REQUIRED,), objects=ObjectAccess.UNRESTRICTED
+    "Transactions", errors=(Code.OTP_REQUIRED,), objects=ObjectAccess.UNRESTRICTED, owners=NEVER
 )
 
 _READ = Access(scope="payments:read", roles="ACSF", service=True)
 _ANY_ADMIN = Access(roles="ACSF")
+_OWNER_LIST = OwnerAccess(binding=Binding.LIST, roles="MKPG", rows=owners.TRANSACTIONS)
 
 
-@endpoints.get("/api/v1/transactions", access=_READ, heavy="expensive_order")
+@endpoints.get("/api/v1/transactions", access=_READ, owners=_OWNER_LIST, heavy="expensive_order")
 async def list_transactions(
     request: RequestContext, query: TransactionFilters
 ) -> Page[TransactionRecord]:
@@ -52,6 +55,9 @@ async def list_transactions(
     the list omits the transactions of restricted subscribers. Filtering by the `user_id` or
     `card_serial` of a restricted subscriber fails with `OTP_REQUIRED` for API keys, and for admins
     who have not verified the code.
+
+    A user or an API key of a processor, partner or agent gets its transactions only, with
+    abbreviated names; the filters select among them. A cashier gets today's and yesterday's.
     """
     return await _create_reader(request).list_page(query)
 
@@ -59,6 +65,7 @@ async def list_transactions(
 @endpoints.get(
     "/api/v1/transactions/export",
     access=Access(scope="payments:read", roles="ACSF"),
+    owners=_OWNER_LIST,
     media=("text/csv",),
     heavy=True,
     report=True,
@@ -85,7 +92,11 @@ async def export_transactions(request: RequestContext, query: ExportFilters) -> 
     return Reply(export.content, headers=headers, content_type=csv_files.CONTENT_TYPE)
 
 
-@endpoints.get("/api/v1/transactions/{id}", access=_READ)
+@endpoints.get(
+    "/api/v1/transactions/{id}",
+    access=_READ,
+    owners=OwnerAccess(binding=Binding.ROW, roles="MKPG", rows=owners.TRANSACTIONS),
+)
 async def get_transaction(request: RequestContext, id: TransactionId) -> TransactionRecord:
     """Get a transaction.
 

@@ -21,6 +21,7 @@ from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
@@ -39,7 +40,7 @@ from tapgate_client.schemas.wallets import (
     TransferRequest,
 )
 
-endpoints = Endpoints("Wallet")
+endpoints = Endpoints("Wallet", owners=NEVER)
 
 #: Error codes with which both kinds of transfer may fail.
 _DECLINE_CODES = (

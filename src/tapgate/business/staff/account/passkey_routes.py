@@ -14,6 +14,7 @@ from tapgate.core.records import PasskeyId, build_record
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import OWN_USER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
@@ -29,7 +30,11 @@ from tapgate_client.schemas.passkeys import (
 )
 
 endpoints = Endpoints(
-    "Account", "/api/v1/admin/me/passkeys", access=Access(roles="ACSF"), objects=ObjectAccess.OWN
+    "Account",
+    "/api/v1/admin/me/passkeys",
+    access=Access(roles="ACSF"),
+    objects=ObjectAccess.OWN,
+    owners=OWN_USER,
 )
 
 

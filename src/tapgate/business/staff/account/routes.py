@@ -14,6 +14,7 @@ from tapgate.core.records import SessionId, build_record
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import OWN_USER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
@@ -34,7 +35,11 @@ from tapgate_client.schemas.branding import Preferences, PreferencesUpdate
 from tapgate_client.schemas.pagination import Page, PageQuery
 
 endpoints = Endpoints(
-    "Account", "/api/v1/admin/me", access=Access(roles="ACSF"), objects=ObjectAccess.OWN
+    "Account",
+    "/api/v1/admin/me",
+    access=Access(roles="ACSF"),
+    objects=ObjectAccess.OWN,
+    owners=OWN_USER,
 )
 
 

@@ -10,10 +10,12 @@ from tapgate.core.records import ApiKeyId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
+from tapgate_client.errors import Code
 from tapgate_client.schemas.admin import (
     ApiKeyChanges,
     ApiKeyFilters,
@@ -27,7 +29,11 @@ from tapgate_client.schemas.common import Rotation
 from tapgate_client.schemas.pagination import Page
 
 endpoints = Endpoints(
-    "Admin", "/api/v1/admin/api-keys", access=Access(roles="A"), objects=ObjectAccess.ANY
+    "Admin",
+    "/api/v1/admin/api-keys",
+    access=Access(roles="A"),
+    objects=ObjectAccess.ANY,
+    owners=NEVER,
 )
 
 
@@ -69,6 +75,7 @@ async def _describe_change(
     step_up=True,
     guard=Guard(_describe_creation, Operation.API_KEYS),
     objects=ObjectAccess.NO_OBJECT,
+    errors=(Code.PROCESSOR_NOT_FOUND, Code.PARTNER_NOT_FOUND, Code.AGENT_NOT_FOUND),
 )
 async def create_api_key(
     request: GuardedRequest, tx: Transaction, body: NewApiKey
@@ -81,7 +88,8 @@ async def create_api_key(
 
     `rate_limit` (requests per second) and `burst` default to the platform's values. If
     `allowed_ips` (networks in CIDR notation) is set, requests from other addresses get 403
-    `FORBIDDEN`. Without `expires_at` the key does not expire.
+    `FORBIDDEN`. Without `expires_at` the key does not expire. With `owner_id`, the key sees and
+    changes only data of this processor, partner or agent, within its scopes.
     """
     admin_id = request.principal.admin_id
     assert admin_id is not None, "only admins can access this endpoint"

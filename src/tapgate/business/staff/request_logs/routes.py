@@ -13,6 +13,7 @@ from tapgate.core.pagination import paginate
 from tapgate.core.records import RequestLogId, require_record
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate_client import clock, ids
@@ -20,7 +21,11 @@ from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.request_logs import LoggedRequest, LoggedRequestDetails, RequestLogQuery
 
 endpoints = Endpoints(
-    "Admin", "/api/v1/admin/request-logs", access=Access(roles="A"), objects=ObjectAccess.ANY
+    "Admin",
+    "/api/v1/admin/request-logs",
+    access=Access(roles="A"),
+    objects=ObjectAccess.ANY,
+    owners=NEVER,
 )
 
 

@@ -14,6 +14,7 @@ from tapgate.business.staff.sso.operations import SignIn
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.api.services import RejectedRequest
 from tapgate.http.endpoint import Endpoints
@@ -25,7 +26,7 @@ from tapgate_client.schemas.account import VerifiedFactor
 from tapgate_client.schemas.admin import OidcLogin, OidcLogout, OidcStart, OidcStepUp, Tokens
 from tapgate_client.schemas.audit import AuditResult
 
-endpoints = Endpoints("Admin", "/api/v1/admin", objects=ObjectAccess.OWN)
+endpoints = Endpoints("Admin", "/api/v1/admin", objects=ObjectAccess.OWN, owners=NEVER)
 
 _PUBLIC = Access(public=True)
 _ANY_ADMIN = Access(roles="ACSF")

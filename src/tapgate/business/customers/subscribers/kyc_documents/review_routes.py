@@ -9,6 +9,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
@@ -17,7 +18,11 @@ from tapgate_client.schemas.kyc_reviews import KycReviewFilters, KycReviewRecord
 from tapgate_client.schemas.pagination import Page
 
 endpoints = Endpoints(
-    "Subscribers", "/api/v1", access=Access(roles="AC"), objects=ObjectAccess.UNRESTRICTED
+    "Subscribers",
+    "/api/v1",
+    access=Access(roles="AC"),
+    objects=ObjectAccess.UNRESTRICTED,
+    owners=NEVER,
 )
 
 _ERRORS = (Code.OTP_REQUIRED, Code.ALREADY_RESOLVED)

@@ -15,6 +15,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, MEBIBYTE, Endpoints, Reply
 from tapgate.runtime.store.transaction import Transaction
@@ -30,7 +31,9 @@ from tapgate_client.schemas.subscribers import (
     SubscriberResponse,
 )
 
-endpoints = Endpoints("Subscribers", "/api/v1/subscribers/{id}", objects=ObjectAccess.UNRESTRICTED)
+endpoints = Endpoints(
+    "Subscribers", "/api/v1/subscribers/{id}", objects=ObjectAccess.UNRESTRICTED, owners=NEVER
+)
 
 _ACCESS = Access(scope="subscribers:write", roles="ASC", service=True)
 _READ_ERRORS = (Code.OTP_REQUIRED,)

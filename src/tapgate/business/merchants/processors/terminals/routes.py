@@ -10,6 +10,7 @@ from tapgate.core.records import ProcessorId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
@@ -26,7 +27,9 @@ from tapgate_client.schemas.processors import (
     TerminalStatus,
 )
 
-endpoints = Endpoints("Processors", "/api/v1/processors/{id}/terminals", access=Access(roles="A"))
+endpoints = Endpoints(
+    "Processors", "/api/v1/processors/{id}/terminals", access=Access(roles="A"), owners=NEVER
+)
 
 
 async def _describe_terminal(request: GuardedRequest, id: int, body: NewTerminal) -> Proposal:

@@ -16,13 +16,14 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, Endpoints, Reply
 from tapgate_client import clock, ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.wallets import StatementFormat, StatementRecord, StatementRequest
 
-endpoints = Endpoints("Wallet")
+endpoints = Endpoints("Wallet", owners=NEVER)
 
 _FILES_PATH = "/api/v1/statements"
 _CONTENT_TYPES = {"csv": csv_file.CONTENT_TYPE, "pdf": "application/pdf"}
