@@ -34,6 +34,7 @@ from tapgate_sandbox import simulators
 
 _PACKAGE: Final = Path(tapgate.__file__).parent
 _CONSOLE: Final = Path(console.__file__).parent
+_PORTAL: Final = _CONSOLE.parent / "portal"
 _SIMULATORS: Final = Path(simulators.__file__).parent
 #: Texts that are recognized without a mark: they begin with a capitalized word or a number.
 _CAPITALIZED: Final = re.compile(r"[A-Z][a-z']*(?: |$|[a-z]{2,}|[.:-])(?:[^_/]*|.* .*)|\d+ [a-z]+")
@@ -73,7 +74,9 @@ _PLACEHOLDER: Final = re.compile(r"{(\w+)}")
 
 def list_template_texts() -> dict[str, set[str]]:
     """Return template texts, with the templates that contain them."""
-    environment = build_environment("tapgate_sandbox.simulators", "tapgate.sites.console")
+    environment = build_environment(
+        "tapgate_sandbox.simulators", "tapgate.sites.console", "tapgate.sites.portal"
+    )
     macros, texts = list_macros(environment), dict[str, set[str]]()
     for name in environment.list_templates():
 
@@ -116,7 +119,7 @@ def _list_texts(action: Action) -> Iterator[str]:
 def list_module_texts() -> set[str]:
     """Return the texts in console and simulator modules, except action texts."""
     texts = {text for item in Settings.declared.values() for text in (item.group, item.label)}
-    for file in chain(_CONSOLE.rglob("*.py"), _SIMULATORS.glob("*.py")):
+    for file in chain(_CONSOLE.rglob("*.py"), _PORTAL.rglob("*.py"), _SIMULATORS.glob("*.py")):
         finder = _TextFinder()
         finder.visit(ast.parse(file.read_text()))
         texts |= finder.texts

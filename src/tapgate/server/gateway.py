@@ -47,6 +47,7 @@ from tapgate.business.merchants.pos import staff_refunds
 from tapgate.business.merchants.processors import key_routes as signing_keys
 from tapgate.business.merchants.processors import routes as processors
 from tapgate.business.merchants.processors.terminals import routes as terminals
+from tapgate.business.owners import routes as owners
 from tapgate.business.partners import routes as partners
 from tapgate.business.partners import top_up_routes as top_ups
 from tapgate.business.payments.fees import routes as fees
@@ -99,6 +100,7 @@ from tapgate.sites.console.console import build_console
 from tapgate.sites.console.favicon import Favicon
 from tapgate.sites.console.navigation import HOME_PATH
 from tapgate.sites.guide.site import REFERENCE_PATH, GuideSite
+from tapgate.sites.portal.portal import build_portal
 from tapgate.sites.redirect import Redirect
 from tapgate.sites.tap_page.site import TapPage
 from tapgate.sites.verify_page.site import VerifyPage
@@ -117,6 +119,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     money_views.processor_endpoints,
     terminals.endpoints,
     signing_keys.endpoints,
+    owners.endpoints,
     partners.endpoints,
     money_views.partner_endpoints,
     top_ups.endpoints,
@@ -189,6 +192,7 @@ def build_openapi_document() -> dict[str, Any]:
 def create_app(services: Services, extra_sites: Iterable[Site] = ()) -> App:
     sites: tuple[Site, ...] = (
         build_console(),
+        build_portal(),
         Redirect("/", HOME_PATH),
         Redirect("/docs", REFERENCE_PATH),
         Favicon(),

@@ -105,12 +105,12 @@ DECLINE_CODES: Final = frozenset(
 )
 
 
-def build_action_pages(actions: Iterable[Action]) -> Pages:
-    """Return the pages that render and execute the actions."""
+def build_action_pages(actions: Iterable[Action], site: str) -> Pages:
+    """Return a site's pages that render and execute the actions."""
     by_name = {action.name: action for action in actions}
     pages = Pages()
 
-    @pages.get("/console/actions/{name}")
+    @pages.get(f"{site}/actions/{{name}}")
     async def show_form(request: PageRequest, name: str) -> Reply[bytes]:
         action = await _require_allowed(request, by_name.get(name))
         values = await _load_current_values(request, action)
@@ -131,7 +131,7 @@ def build_action_pages(actions: Iterable[Action]) -> Pages:
             else stale_check.fingerprint(_get_field_values(action, values)),
         )
 
-    @pages.post("/console/actions/{name}")
+    @pages.post(f"{site}/actions/{{name}}")
     async def submit_form(request: PageRequest, name: str) -> Reply[bytes]:
         action = await _require_allowed(request, by_name.get(name))
         path_params, form = _get_path_params(action, request.query), request.form

@@ -6,7 +6,7 @@ from typing import Final
 
 from tapgate.http.api.packaged_files import PackagedFiles
 from tapgate.sites.console.actions import Action, build_action_pages
-from tapgate.sites.console.page_request import SECURITY_HEADERS
+from tapgate.sites.console.page_request import CONSOLE, SECURITY_HEADERS
 from tapgate.sites.console.pages import (
     account,
     administrators,
@@ -122,7 +122,5 @@ def build_console() -> PageSite:
             action.name: action.translate(translator) for action in ACTIONS
         }
         environment.globals["exports"] = exports.EXPORTS
-    pages = chain.from_iterable([*PAGES, build_action_pages(ACTIONS)])
-    return PageSite(
-        "/console", pages, templates, PackagedFiles(_PACKAGE, "assets", SECURITY_HEADERS)
-    )
+    pages = chain.from_iterable([*PAGES, build_action_pages(ACTIONS, CONSOLE)])
+    return PageSite(CONSOLE, pages, templates, PackagedFiles(_PACKAGE, "assets", SECURITY_HEADERS))

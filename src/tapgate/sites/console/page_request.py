@@ -45,6 +45,10 @@ SECURITY_HEADERS: Final[Mapping[str, str]] = {
 _HTML_CONTENT_TYPE: Final = "text/html; charset=utf-8"
 _LARGE_FORM_BYTES: Final = 64 * 1024
 Query = Mapping[str, str | int]
+#: Sites with pages for signed-in people: the platform's own, and those of a merchant, partner or
+#: agent. Everyone has the one or the other.
+CONSOLE: Final = "/console"
+PORTAL: Final = "/portal"
 ACCOUNT_PATH: Final = "/console/account"
 SIGN_IN_PATH: Final = "/console/sign-in"
 _LANGUAGE_HEADER: Final = b"x-language"
@@ -62,9 +66,15 @@ class PageRequest:
     """Browser request to a page. Pages read and change data only through the API's operations."""
 
     def __init__(
-        self, app: App, request: RequestContext, templates: Mapping[Language, Environment]
+        self,
+        app: App,
+        request: RequestContext,
+        templates: Mapping[Language, Environment],
+        site: str = CONSOLE,
     ) -> None:
         self.context = request
+        #: Path of the console or the portal, to which forms and the account page belong.
+        self.site = site
         self.query = FormData(request.query)
         self.form = FormData(b"")
         #: Waiting items by work queue, for the navigation; only queues that the admin may see.
@@ -84,6 +94,11 @@ class PageRequest:
     @property
     def principal(self) -> Principal:
         return self.context.principal
+
+    @property
+    def own_site(self) -> str:
+        """Path of the caller's site."""
+        return CONSOLE if self.principal.owner is None else PORTAL
 
     @property
     def is_partial(self) -> bool:
@@ -247,6 +262,7 @@ class PageRequest:
             me=caller,
             can_access=self.can_access,
             path=self.context.path,
+            site=self.site,
             query=self.query,
             flash=flash,
             is_partial=self.is_partial,

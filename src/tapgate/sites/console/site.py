@@ -16,7 +16,7 @@ from tapgate.http.router import Router
 from tapgate.runtime import logs
 from tapgate.sites.console import session, step_up
 from tapgate.sites.console.page_request import (
-    ACCOUNT_PATH,
+    CONSOLE,
     SIGN_IN_PATH,
     PageRequest,
     RequestHeldError,
@@ -79,8 +79,11 @@ class PageSite:
         pages: Iterable[_PageRoute],
         templates: Mapping[Language, Environment],
         assets: PackagedFiles,
+        *,
+        site: str = CONSOLE,
     ) -> None:
         self.prefix = prefix
+        self._site = site
         self._templates = templates
         self._assets = assets
         self._router: Router[_PageRoute] = Router()
@@ -108,7 +111,7 @@ class PageSite:
             asset = await self._get_asset(context)
             if asset is not None:
                 return asset
-            request = PageRequest(app, context, self._templates)
+            request = PageRequest(app, context, self._templates, self._site)
         except ApiError as error:
             return self.render_error(app, context, error)
         try:
@@ -128,7 +131,7 @@ class PageSite:
 
     def render_error(self, app: App, context: RequestContext, error: ApiError) -> Reply[bytes]:
         """Render an error that occurred before the request was routed."""
-        request = PageRequest(app, _clear_query(context), self._templates)
+        request = PageRequest(app, _clear_query(context), self._templates, self._site)
         if (
             error.code is Code.PAYLOAD_TOO_LARGE
             and context.caller is None
@@ -150,6 +153,9 @@ class PageSite:
         await request.load_branding()
         methods, path_args = self._router.find(context.path) or ({}, [])
         page = methods.get("GET" if context.method == "HEAD" else context.method)
+        is_public = page is not None and page.is_public
+        if context.caller is not None and not is_public and request.own_site != self._site:
+            return request.redirect(request.own_site)
         if page is None:
             raise _build_no_page_error(methods)
         if page.method != "GET":
@@ -191,7 +197,7 @@ def _render_error(request: PageRequest, error: ApiError) -> Reply[bytes]:
         return request.redirect_to_sign_in()
     caller = request.context.caller
     if caller is not None and caller.enroll_only and _is_enrollment_missing(error):
-        return request.redirect(ACCOUNT_PATH)
+        return request.redirect(f"{request.own_site}/account")
     if step_up.is_required(error) and request.is_partial and request.context.method == "POST":
         return step_up.render_prompt(request, error)
     template = "problem.html" if request.is_partial else "error.html"

@@ -47,6 +47,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "cards",
         "messenger",
         "access",
+        "owners",
         "sdk",
         "typescript",
         "postman",

@@ -1,0 +1,1 @@
+"""Portal: pages for the users of a merchant, partner or agent."""

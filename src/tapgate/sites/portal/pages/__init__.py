@@ -1,0 +1,1 @@
+"""Portal pages, one file per subject."""

@@ -1,0 +1,93 @@
+"""The portal: who reaches it, sign-in, and the home page."""
+
+import httpx2
+import pytest
+
+from builders.auth import PASSWORD
+from builders.payments import PosDriver
+from cases import each
+from drivers.console import ConsoleClient, ConsoleClients
+from harness import PIN, BearerAuth, Harness
+
+
+@pytest.fixture
+async def pos(harness: Harness) -> PosDriver:
+    return await PosDriver.create(harness)
+
+
+@pytest.fixture
+async def shop(harness: Harness, pos: PosDriver) -> str:
+    return await harness.get_processor_id(pos.merchant_auth)
+
+
+def get_redirect(response: httpx2.Response) -> tuple[int, str | None]:
+    return response.status_code, response.headers.get("location")
+
+
+async def open_portal(clients: ConsoleClients, user: BearerAuth) -> ConsoleClient:
+    client = clients.create_signed_out()
+    client.set_session(user)
+    return client
+
+
+@each("path", ["/console", "/console/transactions", "/console/account", "/console/nowhere"])
+async def test_owner_user_is_redirected_from_the_console(
+    harness: Harness, console_clients: ConsoleClients, shop: str, path: str
+) -> None:
+    client = await open_portal(console_clients, await harness.create_owner_user("M", shop))
+    assert get_redirect(await client.get(path)) == (303, "/portal")
+
+
+@each("path", ["/portal", "/portal/account", "/portal/nowhere"])
+async def test_admin_is_redirected_from_the_portal(
+    harness: Harness, console_clients: ConsoleClients, path: str
+) -> None:
+    client = await open_portal(console_clients, await harness.create_admin())
+    assert get_redirect(await client.get(path)) == (303, "/console")
+
+
+async def test_visitor_signs_in_and_reaches_the_portal(
+    harness: Harness, console_clients: ConsoleClients, shop: str
+) -> None:
+    user = {"email": "musa@example.com", "name": "Musa", "password": PASSWORD}
+    created = await harness.post(
+        "/api/v1/admin/users",
+        json={**user, "role": "merchant_manager", "owner_id": shop},
+        auth=await harness.create_admin(),
+    )
+    assert created.status_code == 201, created.text
+    client = console_clients.create_signed_out()
+    assert get_redirect(await client.get("/portal")) == (303, "/console/sign-in?to=%2Fportal")
+    response = await client.sign_in("musa@example.com", PASSWORD)
+    assert response.status_code == 303
+    response = await client.get(response.headers["location"])
+    assert get_redirect(response) == (303, "/portal")
+    assert (await client.get("/portal")).status_code == 200
+
+
+async def test_home_shows_the_balance_and_the_own_payments(
+    harness: Harness, console_clients: ConsoleClients, pos: PosDriver, shop: str
+) -> None:
+    other = await PosDriver.create(harness)
+    assert (await pos.pay("100.00", pin=PIN)).status_code == 200
+    assert (await other.pay("55.00", pin=PIN)).status_code == 200
+    manager = await open_portal(console_clients, await harness.create_owner_user("M", shop))
+    text = await manager.get_page_text("/portal")
+    assert "Aminata K." in text
+    assert "100.00" in text
+    assert "55.00" not in text
+    assert "Balance" in text
+    cashier = await open_portal(console_clients, await harness.create_owner_user("K", shop))
+    text = await cashier.get_page_text("/portal")
+    assert "100.00" in text
+    assert "Balance" not in text
+
+
+async def test_user_manages_the_own_account_and_signs_out(
+    harness: Harness, console_clients: ConsoleClients, shop: str
+) -> None:
+    client = await open_portal(console_clients, await harness.create_owner_user("M", shop))
+    text = await client.get_page_text("/portal/account")
+    assert "/portal/actions/account.password" in text
+    form = await client.get_partial("/portal/actions/account.password")
+    assert form.status_code == 200, form.text
