@@ -52,6 +52,7 @@ _WORDS: Final = {
     "notifications": "notification|message|receipt|notice",
     "one_time_codes": "code|otp",
     "p2p": "p2p|send_money|transfer",
+    "owners": "owner|portal|cashier",
     "partners": "partner|top_up",
     "payment": "payment|pay|pos|paid|spending|overdraft",
     "pins": "pin",

@@ -79,6 +79,7 @@ async def test_every_operation_gets_a_response(
     await call_wallet_operations(client_factory, admin, third_party, people)
     await call_agent_operations(client_factory, admin, third_party, people)
     await call_merchant_operations(client_factory, admin, people)
+    await call_owner_operations(client_factory, admin)
     await call_partner_operations(client_factory, admin, people)
     await call_compliance_operations(client_factory, admin, people)
     await call_replacement_operations(client_factory, admin, people)
@@ -679,6 +680,14 @@ async def call_card_proof_operations(
     assert (await admin.cards.get_keyset(keyset.id)).cards == 1
     assert (await admin.cards.retire_keyset(keyset.id, cards=1)).status == "retired"
     assert [item.id async for item in admin.cards.list_keysets()] == [keyset.id]
+
+
+async def call_owner_operations(client_factory: ClientFactory, admin: AsyncTapgateClient) -> None:
+    shop = await create_merchant(client_factory.harness)
+    auth = await client_factory.harness.create_owner_user("M", shop)
+    manager = client_factory.create_async(AccessToken(auth.credential))
+    owner = await manager.owners.get_own()
+    assert (owner.id, owner.type) == (shop, "processor")
 
 
 async def call_partner_operations(

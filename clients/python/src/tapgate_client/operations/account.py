@@ -35,8 +35,8 @@ class AccountOperations(OperationGroup[M]):
         last 15 minutes. A wrong password fails with 422 and counts as a failed login. Admins who
         use single sign-on have no password.
 
-        Access: an admin with any role. An admin with a second factor must have verified it
-        recently.
+        Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user. An admin with a second factor must have verified it recently.
 
         Example:
             client.account.start_totp(current_password="a long pass phrase")
@@ -53,8 +53,8 @@ class AccountOperations(OperationGroup[M]):
         The confirmed code cannot be used again: to log in, wait for the next one. A token with
         `enroll_only` remains limited; log in again.
 
-        Access: an admin with any role. An admin with a second factor must have verified it
-        recently.
+        Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user. An admin with a second factor must have verified it recently.
 
         Args:
             code: Six-digit authenticator app code, or a recovery code.
@@ -70,7 +70,8 @@ class AccountOperations(OperationGroup[M]):
         Requires a code from the app or a recovery code. If no passkey remains, the recovery codes
         are deleted too. Where a second factor is required, the last one cannot be removed (403).
 
-        Access: an admin with any role.
+        Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user.
 
         Args:
             code: Six-digit authenticator app code, or a recovery code.
@@ -85,8 +86,8 @@ class AccountOperations(OperationGroup[M]):
 
         Earlier codes stop working. An admin without a second factor has none (404).
 
-        Access: an admin with any role. An admin with a second factor must have verified it
-        recently.
+        Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user. An admin with a second factor must have verified it recently.
 
         Example:
             client.account.replace_recovery_codes()
@@ -106,7 +107,8 @@ class AccountOperations(OperationGroup[M]):
         `otp`, or `passkey` with the result of `navigator.credentials.get()` for the options of
         `POST /api/v1/admin/login/passkey/options`. Failures count as failed logins.
 
-        Access: an admin with any role.
+        Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user.
 
         Args:
             otp: Six-digit authenticator app code, or a recovery code.
@@ -122,8 +124,8 @@ class AccountOperations(OperationGroup[M]):
         All your other sessions end. A wrong `current_password` fails with 422 and counts as a
         failed login. The same password rules apply as in `POST /api/v1/admin/users`.
 
-        Access: an admin with any role. An admin with a second factor must have verified it
-        recently.
+        Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user. An admin with a second factor must have verified it recently.
 
         Example:
             client.account.change_password(
@@ -136,7 +138,8 @@ class AccountOperations(OperationGroup[M]):
     def get_preferences(self) -> Preferences:
         """Get how the admin sees the console.
 
-        Access: an admin with any role.
+        Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user.
 
         Example:
             client.account.get_preferences()
@@ -155,7 +158,8 @@ class AccountOperations(OperationGroup[M]):
         Fields that the request omits keep their values. An empty string resets a field to the
         setting of the browser.
 
-        Access: an admin with any role.
+        Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user.
 
         Args:
             theme: An empty string resets the field to its default.
@@ -177,7 +181,8 @@ class AccountOperations(OperationGroup[M]):
         Newest first. `current` marks this request's session, `console` a console session, `sso` a
         session that was started with single sign-on. `last_seen_at` is accurate to within a minute.
 
-        Access: an admin with any role.
+        Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user.
 
         Args:
             limit: Maximum number of items.
@@ -193,7 +198,8 @@ class AccountOperations(OperationGroup[M]):
 
         Its tokens are rejected, normally before the response is sent.
 
-        Access: an admin with any role.
+        Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user.
 
         Example:
             client.account.end_session("ses_0800000000000")
@@ -210,8 +216,8 @@ class AccountOperations(OperationGroup[M]):
         without a password. A wrong password fails with 422 and counts as a failed login. Admins who
         use single sign-on have no password, and their passkeys only verify sensitive actions.
 
-        Access: an admin with any role. An admin with a second factor must have verified it
-        recently.
+        Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user. An admin with a second factor must have verified it recently.
 
         Example:
             client.account.start_passkey(current_password="a long pass phrase")
@@ -232,8 +238,8 @@ class AccountOperations(OperationGroup[M]):
 
         A token with `enroll_only` remains limited; log in again.
 
-        Access: an admin with any role. An admin with a second factor must have verified it
-        recently.
+        Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user. An admin with a second factor must have verified it recently.
 
         Example:
             client.account.enroll_passkey(
@@ -256,7 +262,8 @@ class AccountOperations(OperationGroup[M]):
 
         Newest first.
 
-        Access: an admin with any role.
+        Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user.
 
         Args:
             limit: Maximum number of items.
@@ -273,8 +280,8 @@ class AccountOperations(OperationGroup[M]):
         It no longer logs in. Where a second factor is required, the last one cannot be removed
         (403).
 
-        Access: an admin with any role. An admin with a second factor must have verified it
-        recently.
+        Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user. An admin with a second factor must have verified it recently.
 
         Example:
             client.account.remove_passkey("pky_0800000000000")

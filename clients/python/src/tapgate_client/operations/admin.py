@@ -127,7 +127,8 @@ class AdminOperations(OperationGroup[M]):
         Ends the session. Every process rejects the session's access and refresh tokens, normally
         before the response is sent.
 
-        Access: an admin with any role.
+        Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user.
 
         Example:
             client.admin.log_out()
@@ -137,7 +138,8 @@ class AdminOperations(OperationGroup[M]):
     def get_me(self) -> Me:
         """Get the authenticated admin.
 
-        Access: an admin with any role.
+        Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user.
 
         Example:
             client.admin.get_me()
@@ -151,6 +153,7 @@ class AdminOperations(OperationGroup[M]):
         password: str | None = None,
         name: str,
         role: str,
+        owner_id: str | None = None,
     ) -> NewAdminRecord:
         """Create an admin.
 
@@ -169,11 +172,16 @@ class AdminOperations(OperationGroup[M]):
         covers alerts, rules and blocking. `support_user` covers read access and basic support.
         `finance_user` covers transactions and funding.
 
-        Access: an admin (system_admin). An admin with a second factor must have verified it
-        recently.
+        `merchant_manager` and `merchant_cashier` (of a processor), `partner_user` and `agent_user`
+        require the `owner_id`, and see and change only data of this owner. A merchant_manager can
+        create managers and cashiers of the manager's processor.
+
+        Access: an admin (system_admin). Owner roles: merchant_manager. An admin with a second
+        factor must have verified it recently.
 
         Args:
-            role: `system_admin`, `compliance_user`, `support_user` or `finance_user`.
+            role: `system_admin`, `compliance_user`, `support_user`, `finance_user`,
+                `merchant_manager`, `merchant_cashier`, `partner_user` or `agent_user`.
 
         Example:
             client.admin.create(
@@ -181,6 +189,7 @@ class AdminOperations(OperationGroup[M]):
                 password="a long pass phrase",
                 name="Kamara Stores",
                 role="system_admin",
+                owner_id="prc_0800000000000",
             )
         """
 
@@ -188,9 +197,10 @@ class AdminOperations(OperationGroup[M]):
     def list(self, *, limit: int | None = None) -> Page[Admin]:
         """List admins.
 
-        Newest first, including disabled admins.
+        Newest first, including disabled admins. A merchant_manager gets the users of the manager's
+        processor.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). Owner roles: merchant_manager.
 
         Args:
             limit: Maximum number of items.
@@ -286,8 +296,8 @@ class AdminOperations(OperationGroup[M]):
         fails with 403. If too few people could then approve requests under an approval rule, it
         fails with 422, and `details.missing` lists the operations.
 
-        Access: an admin (system_admin). An admin with a second factor must have verified it
-        recently.
+        Access: an admin (system_admin). Owner roles: merchant_manager. An admin with a second
+        factor must have verified it recently.
 
         Example:
             client.admin.disable("adm_0800000000000")
@@ -299,8 +309,8 @@ class AdminOperations(OperationGroup[M]):
 
         The password is unchanged. Ended sessions are not restored.
 
-        Access: an admin (system_admin). An admin with a second factor must have verified it
-        recently.
+        Access: an admin (system_admin). Owner roles: merchant_manager. An admin with a second
+        factor must have verified it recently.
 
         Example:
             client.admin.enable("adm_0800000000000")
@@ -450,6 +460,7 @@ class AdminOperations(OperationGroup[M]):
         *,
         name: str,
         scopes: Sequence[str],
+        owner_id: str | None = None,
         rate_limit: int | None = None,
         burst: int | None = None,
         allowed_ips: Sequence[str] | None = None,
@@ -463,7 +474,8 @@ class AdminOperations(OperationGroup[M]):
 
         `rate_limit` (requests per second) and `burst` default to the platform's values. If
         `allowed_ips` (networks in CIDR notation) is set, requests from other addresses get 403
-        `FORBIDDEN`. Without `expires_at` the key does not expire.
+        `FORBIDDEN`. Without `expires_at` the key does not expire. With `owner_id`, the key sees and
+        changes only data of this processor, partner or agent, within its scopes.
 
         Access: an admin (system_admin). An admin with a second factor must have verified it
         recently.
@@ -472,6 +484,7 @@ class AdminOperations(OperationGroup[M]):
             client.admin.create_api_key(
                 name="Kamara Stores",
                 scopes=["payments:read"],
+                owner_id="prc_0800000000000",
                 rate_limit=50,
                 burst=50,
                 allowed_ips=["203.0.113.0/24"],
