@@ -107,6 +107,13 @@ TRANSACTIONS: Final = OwnedRows(
     time="t.created_at",
 )
 USERS: Final = OwnedRows("admins", "admins", "admins.owner_id = {owner}")
+PAYOUTS: Final = OwnedRows("payouts", "p", "p.owner_id = {owner}")
+BANK_ACCOUNTS: Final = OwnedRows("bank_accounts", "b", "b.owner_id = {owner}")
+DISPUTES: Final = OwnedRows("disputes", "d", "d.processor_id = {owner}")
+WEBHOOK_ENDPOINTS: Final = OwnedRows(
+    "webhook_endpoints", "webhook_endpoints", "webhook_endpoints.owner_id = {owner}"
+)
+REQUEST_LOGS: Final = OwnedRows("request_logs", "request_logs", "request_logs.owner_id = {owner}")
 AGENTS: Final = OwnedRows("agents", "p", "{owner} IN (p.id, p.parent_agent_id)")
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from tapgate.auth.owners import build_owner
 from tapgate.core.records import build_record
 from tapgate_client import clock, ids, signing
 from tapgate_client.schemas.webhooks import (
@@ -77,11 +78,17 @@ class LoggedAttempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def to_record(row: Mapping[str, Any]) -> WebhookEndpointRecord:
-    return build_record(WebhookEndpointRecord, row, id=_encode_id(row))
+    return build_record(WebhookEndpointRecord, row, id=_encode_id(row), owner_id=_get_owner_id(row))
 
 
 def to_record_with_secret(row: Mapping[str, Any], secret: str) -> WebhookEndpointWithSecret:
-    return build_record(WebhookEndpointWithSecret, row, id=_encode_id(row), secret=secret)
+    return build_record(
+        WebhookEndpointWithSecret,
+        row,
+        id=_encode_id(row),
+        owner_id=_get_owner_id(row),
+        secret=secret,
+    )
 
 
 def to_audit_record(row: Mapping[str, Any]) -> WebhookEndpointRecord:
@@ -100,6 +107,11 @@ def to_disabled_endpoint(row: Mapping[str, Any]) -> DisabledEndpoint:
 
 def strip_query(url: str) -> str:
     return urlsplit(url)._replace(query="", fragment="").geturl()
+
+
+def _get_owner_id(row: Mapping[str, Any]) -> str | None:
+    owner = build_owner(row["owner_type"], row["owner_id"])
+    return None if owner is None else owner.public_id
 
 
 def _encode_id(row: Mapping[str, Any]) -> str:

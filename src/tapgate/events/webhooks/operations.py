@@ -9,6 +9,7 @@ from datetime import datetime
 import asyncpg
 
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
+from tapgate.auth.owners import parse_owner, require_exists
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail, Changes, diff_records
 from tapgate.events.webhooks import delivery_queue, model, queries
@@ -47,6 +48,9 @@ async def create(
     tx: Transaction, actor: Actor, new: NewWebhookEndpoint, *, vault: Vault, signals: Signals
 ) -> WebhookEndpointWithSecret:
     endpoint_id, secret = tx.new_id(), signing.new_standard_secret()
+    owner = None if new.owner_id is None else parse_owner(new.owner_id)
+    if owner is not None:
+        await require_exists(tx, owner)
     row = await queries.insert(
         tx,
         endpoint_id=endpoint_id,
@@ -54,8 +58,11 @@ async def create(
         events=_remove_duplicates(new.events),
         secret=_seal_secret(vault, endpoint_id, secret),
         created_by=actor.admin_id,
+        owner=owner,
     )
     changes = {"url": (None, model.strip_query(row["url"])), "events": (None, row["events"])}
+    if owner is not None:
+        changes["owner_id"] = (None, owner.public_id)
     await _record_change(tx, actor, endpoint_id, "created", changes, signals=signals)
     return model.to_record_with_secret(row, secret)
 

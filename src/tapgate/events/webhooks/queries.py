@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import asyncpg
 
 from tapgate.auth import secret_rows
+from tapgate.auth.owners import WEBHOOK_ENDPOINTS, Owner, OwnerView, limit_to_owner
 from tapgate.core.records import require_record
 from tapgate.events.webhooks.delivery_queue import build_log_sql
 from tapgate.runtime.store.conditions import PageConditions
@@ -16,7 +17,7 @@ from tapgate_client import ids
 from tapgate_client.schemas.webhooks import WebhookDeliveryFilters, WebhookEndpointFilters
 
 _ENDPOINT_COLUMNS = f"""id, url, events, status, status_reason, status_changed_at, failing_since,
-    last_failure_at, created_by, rotated_by, rotated_at,
+    last_failure_at, created_by, rotated_by, rotated_at, owner_type, owner_id,
     {secret_rows.select_name("webhook_endpoints.created_by")} AS created_by_name,
     {secret_rows.select_name("webhook_endpoints.rotated_by")} AS rotated_by_name"""
 #: An endpoint that is disabled, or whose last attempt failed.
@@ -35,8 +36,11 @@ async def get(source: Database | Transaction, endpoint_id: int) -> asyncpg.Recor
     )
 
 
-async def list_page(database: Database, query: WebhookEndpointFilters) -> list[asyncpg.Record]:
+async def list_page(
+    database: Database, query: WebhookEndpointFilters, view: OwnerView | None
+) -> list[asyncpg.Record]:
     conditions = PageConditions(query)
+    limit_to_owner(conditions, view, WEBHOOK_ENDPOINTS)
     conditions.add("deleted_at IS NULL")
     if query.failing is not None:
         conditions.add(IS_FAILING if query.failing else f"NOT {IS_FAILING}")
@@ -51,17 +55,21 @@ async def insert(
     events: Sequence[str],
     secret: bytes,
     created_by: int | None,
+    owner: Owner | None,
 ) -> asyncpg.Record:
     return await tx.fetchrow(
         f"""INSERT INTO webhook_endpoints
-                (id, url, events, secret, created_at, status_changed_at, created_by)
-            VALUES ($1, $2, $3, $4, $5, $5, $6) RETURNING {_ENDPOINT_COLUMNS}""",
+                (id, url, events, secret, created_at, status_changed_at, created_by, owner_type,
+                 owner_id)
+            VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8) RETURNING {_ENDPOINT_COLUMNS}""",
         endpoint_id,
         url,
         events,
         secret,
         tx.now(),
         created_by,
+        None if owner is None else owner.type,
+        None if owner is None else owner.id,
     )
 
 

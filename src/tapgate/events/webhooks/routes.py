@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from tapgate.auth.owners import WEBHOOK_ENDPOINTS
 from tapgate.core.pagination import paginate
 from tapgate.core.records import DeliveryId, WebhookEndpointId
 from tapgate.events.webhooks import delivery_queue, model, operations, queries
@@ -13,11 +14,12 @@ from tapgate.events.webhooks.event_data import find_hidden_responses, load_event
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.owner_access import NEVER
+from tapgate.http.api.owner_access import Binding, OwnerAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import invalid_field
+from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.periods import parse_period_end, parse_period_start
@@ -44,7 +46,7 @@ endpoints = Endpoints(
     "/api/v1/admin/webhook-endpoints",
     access=Access(roles="A"),
     objects=ObjectAccess.ANY,
-    owners=NEVER,
+    owners=OwnerAccess(binding=Binding.ROW, roles="MP", rows=WEBHOOK_ENDPOINTS, key_roles=""),
 )
 
 
@@ -95,7 +97,9 @@ async def _require_public_url(
     status=201,
     step_up=True,
     guard=Guard(_describe_creation, Operation.WEBHOOK_ENDPOINTS),
+    errors=(Code.PROCESSOR_NOT_FOUND, Code.PARTNER_NOT_FOUND, Code.AGENT_NOT_FOUND),
     objects=ObjectAccess.NO_OBJECT,
+    owners=OwnerAccess(binding=Binding.BODY, roles="MP", parameter="owner_id", key_roles=""),
     prepare=_require_public_url,
 )
 async def create_webhook_endpoint(
@@ -106,6 +110,9 @@ async def create_webhook_endpoint(
     The response contains the signing secret, which cannot be retrieved later. `*` subscribes to
     all events. In production, the URL must begin with https:// and its host must not resolve to a
     private address.
+
+    With `owner_id`, the endpoint receives only events that name this processor, partner or agent:
+    its transactions, payouts and disputes, its status and its float. Other events never fire.
     """
     services = request.services
     return await operations.create(
@@ -113,7 +120,10 @@ async def create_webhook_endpoint(
     )
 
 
-@endpoints.get("")
+@endpoints.get(
+    "",
+    owners=OwnerAccess(binding=Binding.LIST, roles="MP", rows=WEBHOOK_ENDPOINTS, key_roles=""),
+)
 async def list_webhook_endpoints(
     request: RequestContext, query: WebhookEndpointFilters
 ) -> Page[WebhookEndpointRecord]:
@@ -121,7 +131,7 @@ async def list_webhook_endpoints(
 
     With `failing=true`, only endpoints that are disabled or whose last attempt failed.
     """
-    rows = await queries.list_page(request.services.database, query)
+    rows = await queries.list_page(request.services.database, query, request.owner_view)
     return paginate(rows, query, model.to_record, itemgetter("id"))
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from tapgate.core.id_generator import IdGenerator
 from tapgate.ledger import chart
 from tapgate.ledger.card_proofs.rejected_taps import SuspectedClone
-from tapgate.ledger.decisions.state import Decision, State
+from tapgate.ledger.decisions.state import Decision, NewTransaction, State, StoredTransaction
 from tapgate.ledger.effects.low_float import LowFloat
 from tapgate.ledger.rules.loaded_rules import (
     AGENT_FLOAT_LOW,
@@ -29,12 +29,15 @@ _UNDO_EVENTS: Final[Mapping[str, str]] = {
 
 _INSERT_EVENTS: Final = """
     WITH candidates AS (
-        SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS new (id, type, subject_id)
+        SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $5::bigint[], $6::bigint[])
+            AS new (id, type, subject_id, payer_id, payee_id)
     ), subscribed AS (
         SELECT candidates.id AS event_id, endpoint.id AS endpoint_id
         FROM candidates JOIN webhook_endpoints endpoint
           ON endpoint.deleted_at IS NULL AND endpoint.status <> 'disabled'
          AND (candidates.type = ANY (endpoint.events) OR '*' = ANY (endpoint.events))
+         AND (endpoint.owner_id IS NULL
+              OR endpoint.owner_id IN (candidates.subject_id, payer_id, payee_id))
     ), written AS (
         INSERT INTO events (id, type, subject_id, occurred_at)
         SELECT id, type, subject_id, $4 FROM candidates
@@ -47,6 +50,10 @@ _INSERT_EVENTS: Final = """
 class LedgerEvent(NamedTuple):
     type: str
     subject_id: int  # the transaction, alert, agent or card
+    #: Holders of a transaction's accounts. A processor's, partner's or agent's webhook endpoint
+    #: receives the event only if it is one of them, or the subject.
+    payer_id: int | None = None
+    payee_id: int | None = None
 
 
 async def enqueue_events(
@@ -63,7 +70,7 @@ async def enqueue_events(
         return
     events = [
         event
-        for event in _iter_events(decisions, new_alerts, low_floats, clones)
+        for event in _iter_events(state, decisions, new_alerts, low_floats, clones)
         if event.type in subscribed
     ]
     await _insert_events(tx, events, state.now, new_id)
@@ -102,28 +109,46 @@ async def _insert_events(
             [event.type for event in events],
             [event.subject_id for event in events],
             now,
+            [event.payer_id for event in events],
+            [event.payee_id for event in events],
         )
 
 
 def _iter_events(
+    state: State,
     decisions: Sequence[Decision],
     new_alerts: Sequence[int],
     low_floats: Sequence[LowFloat],
     clones: Sequence[SuspectedClone],
 ) -> Iterator[LedgerEvent]:
     for decision in decisions:
-        yield from _iter_transaction_events(decision)
+        yield from _iter_transaction_events(state, decision)
     yield from (LedgerEvent(ALERT_CREATED, alert_id) for alert_id in new_alerts)
     yield from (LedgerEvent(AGENT_FLOAT_LOW, low_float.agent_id) for low_float in low_floats)
     yield from _iter_clone_events(clones)
 
 
-def _iter_transaction_events(decision: Decision) -> Iterator[LedgerEvent]:
+def _iter_transaction_events(state: State, decision: Decision) -> Iterator[LedgerEvent]:
     created, change = decision.transaction, decision.change
     if created is not None:
-        yield LedgerEvent(f"transaction.{created.status}", created.id)
+        holders = _get_holders(state, created)
+        yield LedgerEvent(f"transaction.{created.status}", created.id, *holders)
     if change is not None:
         yield LedgerEvent(
             f"transaction.{change.status}" if created is None else _UNDO_EVENTS[created.type],
             change.transaction_id,
+            *_get_holders(state, state.transactions.get(change.transaction_id) or created),
         )
+
+
+def _get_holders(
+    state: State, transaction: NewTransaction | StoredTransaction | None
+) -> tuple[int | None, int | None]:
+    """Return the holders of the payer's and the payee's account."""
+    if transaction is None:
+        return None, None
+    payer, payee = (
+        None if account_id is None else state.accounts.get(account_id)
+        for account_id in (transaction.from_account, transaction.to_account)
+    )
+    return (None if payer is None else payer.owner_id), (None if payee is None else payee.owner_id)

@@ -7,6 +7,7 @@ import msgspec
 
 from tapgate_client.schemas.common import Redacted
 from tapgate_client.schemas.fields import Choice, IntegerRange, ListLength
+from tapgate_client.schemas.owners import OptionalOwnerId, OwnerIdField
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.periods import PeriodBound
 from tapgate_client.schemas.urls import TargetUrlRule
@@ -129,8 +130,11 @@ SettableStatusField = Annotated[
 
 
 class NewWebhookEndpoint(msgspec.Struct, kw_only=True):
+    """New webhook endpoint. With `owner_id`, only for events that name this owner."""
+
     url: EndpointUrl
     events: EventFilters
+    owner_id: OwnerIdField | None = None
 
 
 class WebhookEndpointUpdate(msgspec.Struct, kw_only=True):
@@ -149,6 +153,8 @@ class WebhookEndpointRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: Id
     url: Url
     events: list[EventFilter]
+    #: Owner whose events the endpoint receives; null for an endpoint of the platform.
+    owner_id: OptionalOwnerId
     status: WebhookEndpointStatus
     status_reason: str | None
     status_changed_at: Time

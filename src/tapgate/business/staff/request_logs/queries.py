@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 import asyncpg
 
+from tapgate.auth.owners import REQUEST_LOGS, OwnerView, limit_to_owner
 from tapgate.core.id_generator import first_id_at
 from tapgate.runtime.store.conditions import PageConditions
 from tapgate.runtime.store.database import Database
@@ -18,10 +19,15 @@ _LIST_COLUMNS: Final = """id, key_id, caller_type, caller_name, method, endpoint
 
 
 async def list_page(
-    database: Database, query: RequestLogQuery, since: datetime, zone: ZoneInfo
+    database: Database,
+    query: RequestLogQuery,
+    since: datetime,
+    zone: ZoneInfo,
+    view: OwnerView | None,
 ) -> list[asyncpg.Record]:
     """Return the newest matching requests since a time, up to the limit plus one."""
     conditions = PageConditions(query)
+    limit_to_owner(conditions, view, REQUEST_LOGS)
     start, end = parse_period_start(query.from_, zone), parse_period_end(query.to, zone)
     conditions.where("id >= {}", first_id_at(max(since, start) if start else since))
     conditions.where("id < {}", None if end is None else first_id_at(end))

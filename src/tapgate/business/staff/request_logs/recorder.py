@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, NoReturn, TypeVar
 import asyncpg
 import msgspec
 
+from tapgate.auth.principals import Principal
 from tapgate.business.staff.request_logs.redaction import (
     MAX_BODY_BYTES,
     is_word,
@@ -39,7 +40,7 @@ _FLUSH_INTERVAL_SECONDS: Final = 1.0
 _COLUMNS: Final = (
     "id", "key_id", "caller_type", "caller_name", "method", "endpoint", "path", "query", "status",
     "code", "duration_us", "request_id", "ip", "request_body", "response_body", "idempotency_key",
-    "transaction_id",
+    "transaction_id", "owner_id",
 )  # fmt: skip
 _MAX_DURATION_US: Final = 2**31 - 1
 
@@ -60,6 +61,7 @@ class _PendingRequest(NamedTuple):
     request_body: bytes
     response_body: bytes
     idempotency_header: str | None
+    owner_id: int | None
 
 
 class _ErrorBody(msgspec.Struct):
@@ -130,6 +132,7 @@ class RequestLog:
                 # An error code is always logged.
                 response_body=response_body if is_kept or status >= 400 else b"",
                 idempotency_header=context.get_header(b"idempotency-key"),
+                owner_id=_get_owner_id(caller),
             )
         )
 
@@ -190,6 +193,7 @@ class RequestLog:
             self._redact_request(request) if self._has_bodies else None,
             self._redact_response(request) if self._has_bodies else None,
             *_find_payment(request),
+            request.owner_id,
         )
 
     def _redact_request(self, request: _PendingRequest) -> str | None:
@@ -201,6 +205,13 @@ class RequestLog:
             return redact_error(request.response_body)
         endpoint = request.endpoint
         return redact_body(request.response_body, endpoint.response_type, endpoint.body_struct)
+
+
+def _get_owner_id(caller: Principal) -> int | None:
+    """Return the processor, partner or agent whose key made the request."""
+    if caller.owner is not None:
+        return caller.owner.id
+    return caller.processor_id or caller.partner_id
 
 
 def _get_code(body: bytes) -> str | None:

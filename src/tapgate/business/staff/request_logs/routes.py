@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 
+from tapgate.auth.owners import REQUEST_LOGS
 from tapgate.business.staff.request_logs import queries
 from tapgate.core.id_generator import get_time
 from tapgate.core.pagination import paginate
 from tapgate.core.records import RequestLogId, require_record
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.owner_access import NEVER
+from tapgate.http.api.owner_access import NEVER, Binding, OwnerAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate_client import clock, ids
@@ -29,7 +30,11 @@ endpoints = Endpoints(
 )
 
 
-@endpoints.get("", heavy=True)
+@endpoints.get(
+    "",
+    heavy=True,
+    owners=OwnerAccess(binding=Binding.LIST, roles="MP", rows=REQUEST_LOGS, key_roles=""),
+)
 async def list_request_logs(request: RequestContext, query: RequestLogQuery) -> Page[LoggedRequest]:
     """List logged requests.
 
@@ -41,15 +46,23 @@ async def list_request_logs(request: RequestContext, query: RequestLogQuery) -> 
 
     Requests are listed about a second after their response, for `TAPGATE_REQUEST_LOG_DAYS` days.
     Requests without a valid credential are not logged, and under high load some requests are not.
+    A merchant_manager or partner_user gets the requests with the keys of the processor or partner.
     """
     services = request.services
     rows = await queries.list_page(
-        services.database, query, _get_start(request), services.settings.timezone
+        services.database,
+        query,
+        _get_start(request),
+        services.settings.timezone,
+        request.owner_view,
     )
     return paginate(rows, query, _to_record, itemgetter("id"))
 
 
-@endpoints.get("/{id}")
+@endpoints.get(
+    "/{id}",
+    owners=OwnerAccess(binding=Binding.ROW, roles="MP", rows=REQUEST_LOGS, key_roles=""),
+)
 async def get_request_log(request: RequestContext, id: RequestLogId) -> LoggedRequestDetails:
     """Get a logged request.
 
