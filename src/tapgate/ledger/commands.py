@@ -218,6 +218,7 @@ class Command(
     bank_line: BankLineChange | None = None
     float_request_id: int | None = None  # ended by this funding
     cash_out_request_id: int | None = None  # ended by this cash-out
+    refund_limit: int | None = None  # of all refunds of the payment together
 
 
 class ReviewDecision(

@@ -104,6 +104,7 @@ COMPLETE_COMMANDS: list[LedgerCommand] = [
         dispute=DisputeRefund(id=9, response="sorry", decision_reason="late"),
         float_request_id=10,
         cash_out_request_id=11,
+        refund_limit=1_000,
         traceparent="00-1-2-01",
     ),
     ReviewDecision(

@@ -18,7 +18,7 @@ from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.owner_access import NEVER
+from tapgate.http.api.owner_access import NEVER, Binding, OwnerAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
@@ -47,6 +47,7 @@ _COUNTER_ACCESS = Access(scope="payments:write", roles="AF")
 #: Agents cash in and pay out their commission in the chat too.
 _CASH_IN_ACCESS = Access(scope="payments:write", roles="AF", service=True)
 _PAYOUT_ACCESS = Access(roles="AF", service=True)
+_OWN_COUNTER = OwnerAccess(binding=Binding.BODY, key_roles="G", parameter="agent_id")
 
 _AGENT_ERRORS = (Code.AGENT_NOT_FOUND, Code.AGENT_NOT_ACTIVE, Code.COMPLIANCE_REJECTED)
 _PIN_ERRORS = (Code.INVALID_PIN, Code.ACCOUNT_LOCKED)
@@ -120,6 +121,7 @@ async def fund_agent(request: GuardedRequest, id: str, body: FloatFunding) -> Re
         Code.INSUFFICIENT_FLOAT,
         Code.MAX_BALANCE_EXCEEDED,
     ),
+    owners=_OWN_COUNTER,
     unguarded=Unguarded.PIN,
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
     unnoticed=Unnoticed.RECEIPT,
@@ -147,7 +149,7 @@ async def cash_in(request: RequestContext, body: CashIn) -> Reply[CashReceipt]:
         CashReceipt,
         "Cash-in completed",
         agent_balance=result.payer_balance,
-        subscriber_balance=result.payee_balance,
+        subscriber_balance=_hide_balance(request, result.payee_balance),
         commission_earned=result.commission,
     )
 
@@ -163,6 +165,7 @@ async def cash_in(request: RequestContext, body: CashIn) -> Reply[CashReceipt]:
         *_LIMIT_ERRORS,
         Code.INSUFFICIENT_FUNDS,
     ),
+    owners=_OWN_COUNTER,
     unguarded=Unguarded.PIN,
     objects=ObjectAccess.PIN,
     unnoticed=Unnoticed.RECEIPT,
@@ -191,7 +194,7 @@ async def cash_out(request: RequestContext, body: CashOut) -> Reply[CashReceipt]
         CashReceipt,
         "Cash-out completed",
         agent_balance=result.payee_balance,
-        subscriber_balance=result.payer_balance,
+        subscriber_balance=_hide_balance(request, result.payer_balance),
         commission_earned=result.commission,
     )
 
@@ -259,6 +262,11 @@ async def pay_out_commission(
     return result.build_reply(
         PayoutReceipt, "Commission paid out", float_balance=result.payee_balance
     )
+
+
+def _hide_balance(request: RequestContext, balance: str | None) -> str | None:
+    """Return the customer's balance; None for an agent's own key."""
+    return balance if request.principal.owner is None else None
 
 
 def _build_agent_party(public_id: str) -> Party:

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 from functools import partial
 
+from tapgate.auth.owners import AGENTS, OwnerView, limit_to_owner
 from tapgate.business.agents.model import Agent, to_record
 from tapgate.business.owners.owner_table import OwnerTable
 from tapgate.http.api.services import Services
@@ -49,11 +50,20 @@ async def load_records(services: Services, agent_ids: Collection[int]) -> dict[i
 
 
 async def list_page(
-    database: Database, filters: AgentFilters, low_float_threshold: int = 0
+    database: Database,
+    filters: AgentFilters,
+    low_float_threshold: int = 0,
+    view: OwnerView | None = None,
 ) -> list[Agent]:
     """Return a page of agents, plus one row if there are more."""
-    add_filters = partial(_add_filters, filters, low_float_threshold)
-    return await TABLE.list_page(database, filters, add_filters)
+    visible = Conditions()
+    limit_to_owner(visible, view, AGENTS)
+
+    def add_filters(conditions: Conditions) -> None:
+        limit_to_owner(conditions, view, AGENTS)
+        _add_filters(filters, low_float_threshold, conditions)
+
+    return await TABLE.list_page(database, filters, add_filters, visible)
 
 
 async def sum_floats(

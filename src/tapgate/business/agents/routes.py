@@ -4,6 +4,7 @@ from operator import itemgetter
 
 import msgspec
 
+from tapgate.auth.owners import AGENTS
 from tapgate.business.agents import operations, queries
 from tapgate.business.agents.model import ACTIVATE, SUSPEND, TERMINATE, to_balance, to_record
 from tapgate.business.agents.pins import pin_operations
@@ -18,7 +19,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.owner_access import NEVER
+from tapgate.http.api.owner_access import NEVER, Binding, OwnerAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.ledger.chart import AccountStatus
@@ -50,6 +51,8 @@ _LIST_ACCESS = Access(scope="payments:read", roles="ACSF", service=True)
 _STAFF_ACCESS = Access(roles="ACSF")
 _RESET_ACCESS = Access(roles="AS", service=True)
 
+#: An agent and its sub-agents.
+_OWN_AGENT = OwnerAccess(binding=Binding.ROW, roles="G", rows=AGENTS)
 _CHANGE_ERRORS = (Code.NOT_CLOSABLE,)
 
 
@@ -100,28 +103,36 @@ async def register_agent(
     return AgentRegistered(agent_id=record.id, agent=record)
 
 
-@endpoints.get("", access=_LIST_ACCESS, heavy="search")
+@endpoints.get(
+    "",
+    access=_LIST_ACCESS,
+    heavy="search",
+    owners=OwnerAccess(binding=Binding.LIST, roles="G", rows=AGENTS),
+)
 async def list_agents(request: RequestContext, query: AgentFilters) -> Page[AgentRecord]:
     """List agents, newest first, or by name with `order=name`.
 
     `search` is either a complete agent ID or a list of words. Each word must occur, ignoring case,
     in the name, business name or phone number, and at least one word must have 3 or more
     characters. `address` is a part of the address, ignoring case. With `low_float=true`, only
-    active agents whose float is below `TAPGATE_FLOAT_LOW` are listed.
+    active agents whose float is below `TAPGATE_FLOAT_LOW` are listed. An agent_user gets its agent
+    and its sub-agents.
     """
     services = request.services
     threshold = money.from_whole_units(services.settings.float_low, services.settings.currency)
-    rows = await queries.list_page(services.database, query, threshold)
+    rows = await queries.list_page(services.database, query, threshold, request.owner_view)
     return paginate(rows, query, to_record)
 
 
-@endpoints.get("/{id}", access=_READ_ACCESS)
+@endpoints.get("/{id}", access=_READ_ACCESS, owners=_OWN_AGENT)
 async def get_agent(request: RequestContext, id: AgentId) -> AgentRecord:
     """Get an agent."""
     return to_record(await queries.get(request.services.database, id))
 
 
-@endpoints.get("/{id}/balance", access=Access(scope="balance:read", roles="ACSF"))
+@endpoints.get(
+    "/{id}/balance", access=Access(scope="balance:read", roles="ACSF"), owners=_OWN_AGENT
+)
 async def get_agent_balance(request: RequestContext, id: AgentId) -> AgentBalance:
     """Get an agent's float balance and unpaid commission."""
     return to_balance(await queries.get(request.services.database, id))

@@ -5,6 +5,7 @@ from typing import Final
 
 import asyncpg
 
+from tapgate.auth.owners import DISPUTES, OwnerView, limit_to_owner
 from tapgate.business.disputes.model import Dispute, Payment
 from tapgate.ledger import chart
 from tapgate.ledger.commands import ScopedIdempotencyKey
@@ -122,9 +123,15 @@ async def save(tx: Transaction, dispute: Dispute) -> None:
 
 
 async def list_page(
-    database: Database, filters: DisputeFilters, now: datetime, *, processor_id: int | None
+    database: Database,
+    filters: DisputeFilters,
+    now: datetime,
+    *,
+    processor_id: int | None,
+    view: OwnerView | None,
 ) -> list[Dispute]:
     conditions = PageConditions(filters, "d.id")
+    limit_to_owner(conditions, view, DISPUTES)
     conditions.where_word("d.status", filters.status)
     conditions.where_id("d.subscriber_id", ids.SUBSCRIBER, filters.subscriber_id)
     conditions.where_id("d.processor_id", ids.PROCESSOR, filters.processor_id)

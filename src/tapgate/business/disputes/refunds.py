@@ -8,6 +8,7 @@ from typing import Final
 
 from tapgate.business.disputes import model, operations, queries
 from tapgate.business.disputes.model import Dispute
+from tapgate.business.payments.transactions.money_requests import get_refund_limit
 from tapgate.http.api.request_context import RequestContext
 from tapgate.ledger import chart
 from tapgate.ledger.commands import CASH_PARTY, Command, DisputeRefund, processor_party
@@ -56,4 +57,5 @@ def _build_command(
         context={"memo": reason, "dispute_id": dispute.public_id},
         audit=request.actor.build_audit_facts(reason),
         dispute=end,
+        refund_limit=get_refund_limit(request),
     )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
+from tapgate.auth.owners import DISPUTES
 from tapgate.business.customers.subscribers.restriction import require_account_access
 from tapgate.business.disputes import model, operations, queries, refunds
 from tapgate.business.disputes.model import Dispute
@@ -13,7 +14,7 @@ from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key, require_idempotency_key
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.owner_access import NEVER
+from tapgate.http.api.owner_access import NEVER, Binding, OwnerAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger.commands import DisputeRefund
@@ -21,6 +22,7 @@ from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import Code
+from tapgate_client.schemas.admin import Scope
 from tapgate_client.schemas.disputes import (
     DisputeDecision,
     DisputeDecisionRequest,
@@ -83,7 +85,14 @@ async def create_dispute(
     return Reply(record, status=201 if is_new else 200, headers=headers)
 
 
-@endpoints.get("", access=_READ_ACCESS, objects=ObjectAccess.PROCESSOR)
+@endpoints.get(
+    "",
+    access=_READ_ACCESS,
+    objects=ObjectAccess.PROCESSOR,
+    owners=OwnerAccess(
+        binding=Binding.LIST, roles="MK", rows=DISPUTES, scopes=(Scope.PAYMENTS_READ,)
+    ),
+)
 async def list_disputes(request: RequestContext, query: DisputeFilters) -> Page[DisputeRecord]:
     """List disputes, newest first, or oldest first with `order=oldest`.
 
@@ -97,13 +106,21 @@ async def list_disputes(request: RequestContext, query: DisputeFilters) -> Page[
         query,
         services.clock(),
         processor_id=request.principal.processor_id,
+        view=request.owner_view,
     )
     masked = await _find_masked(request, services.database, rows)
     now = services.clock()
     return paginate(rows, query, lambda row: model.to_record(row, now, masked=row.id in masked))
 
 
-@endpoints.get("/{id}", access=_READ_ACCESS, objects=ObjectAccess.PROCESSOR)
+@endpoints.get(
+    "/{id}",
+    access=_READ_ACCESS,
+    objects=ObjectAccess.PROCESSOR,
+    owners=OwnerAccess(
+        binding=Binding.ROW, roles="MK", rows=DISPUTES, scopes=(Scope.PAYMENTS_READ,)
+    ),
+)
 async def get_dispute(request: RequestContext, id: DisputeId) -> DisputeRecord:
     """Get a dispute. Another processor's dispute gets 404."""
     database = request.services.database
@@ -123,6 +140,7 @@ async def _require_dispute(request: RequestContext, id: int) -> Dispute:
     errors=_REFUND_ERRORS,
     unguarded=Unguarded.OWN_MONEY,
     objects=ObjectAccess.PROCESSOR,
+    owners=OwnerAccess(binding=Binding.ROW, roles="MK", rows=DISPUTES, key_roles=""),
 )
 async def respond_to_dispute(
     request: RequestContext, id: DisputeId, body: DisputeResponse

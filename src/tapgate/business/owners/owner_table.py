@@ -106,9 +106,16 @@ class OwnerTable(NamedTuple, Generic[T]):
         return await self.get(tx, owner_id)
 
     async def list_page(
-        self, database: Database, filters: Any, add_filters: AddFilters = _add_nothing
+        self,
+        database: Database,
+        filters: Any,
+        add_filters: AddFilters = _add_nothing,
+        visible: Conditions | None = None,
     ) -> list[T]:
-        """Return a page of owners, plus one row if there are more."""
+        """Return a page of owners, plus one row if there are more.
+
+        `visible` are the conditions for owners that the caller may know.
+        """
         conditions = PageConditions(filters, "p.id")
         if filters.order == NameOrder.NAME:
             conditions = await start_name_page(
@@ -117,7 +124,7 @@ class OwnerTable(NamedTuple, Generic[T]):
                 "p.id",
                 "lower(a.holder_name)",
                 source=self._tables,
-                visible=Conditions(),
+                visible=visible or Conditions(),
             )
         self._add_filters(conditions, filters, add_filters)
         return [self.record_type(**row) for row in await conditions.fetch(database, self._select)]

@@ -158,6 +158,17 @@ class BusinessSettings(SettingGroup):
         match=Match.WARN,
         used_by=NodeRole.GATEWAY,
     )
+    cashier_refund_limit = Setting(
+        Integer(0, 999_999_999),
+        1000,
+        "Cashier refund limit",
+        "Amount in whole major units that a merchant's cashier can refund per payment, earlier"
+        " refunds included. A manager can refund everything. See [Owners](owners.md).",
+        production="Depends on your merchants' sales.",
+        example="500",
+        match=Match.WARN,
+        used_by=NodeRole.GATEWAY,
+    )
     recall_hours = Setting(
         Integer(1, 720),
         24,

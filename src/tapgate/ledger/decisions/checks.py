@@ -221,6 +221,10 @@ def _check_refundable(context: CommandContext) -> Rejection | None:
     is_paid = original.status in (chart.COMPLETED, chart.PARTIALLY_REFUNDED)
     if original.type not in chart.PAYMENT_TYPES or not is_paid or is_payee_closed:
         return Rejection(Code.NOT_REFUNDABLE)
+    limit = context.command.refund_limit
+    if limit is not None and original.refunded_amount + context.amount > limit:
+        formatted = money.format_decimal(limit, context.state.rules.currency)
+        return Rejection(Code.FORBIDDEN, {"required": ["merchant_manager"], "limit": formatted})
     remaining = original.amount - original.refunded_amount
     if context.amount > remaining:
         return Rejection(

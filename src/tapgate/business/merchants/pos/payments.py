@@ -4,7 +4,11 @@ from typing import Any, Final
 
 from tapgate.auth.actors import Actor
 from tapgate.business.customers.cards.tap_history import COUNTER_FIELD
-from tapgate.business.payments.transactions.money_requests import decode_id, submit_request
+from tapgate.business.payments.transactions.money_requests import (
+    decode_id,
+    get_refund_limit,
+    submit_request,
+)
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
@@ -107,6 +111,7 @@ def build_refund(
         payee=CASH_PARTY,  # ignored: the ledger credits the original payer
         amount=None if body.amount is None else money.parse(body.amount, currency),
         original_id=payment_id,
+        refund_limit=get_refund_limit(request),
         idempotency_key=build_idempotency_key(request, body),
         context={"memo": body.reason},
         audit=request.actor.build_audit_facts(body.reason),

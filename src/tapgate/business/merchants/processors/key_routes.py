@@ -10,19 +10,23 @@ from tapgate.core.records import ProcessorId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.owner_access import NEVER
+from tapgate.http.api.owner_access import Binding, OwnerAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import Code
+from tapgate_client.schemas.admin import Scope
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.common import SigningKeyCreated
 from tapgate_client.schemas.pagination import Page, PageQuery
 from tapgate_client.schemas.processors import NewSigningKey, SigningKeyRecord
 
 endpoints = Endpoints(
-    "Processors", "/api/v1/processors/{id}/keys", access=Access(roles="A"), owners=NEVER
+    "Processors",
+    "/api/v1/processors/{id}/keys",
+    access=Access(roles="A"),
+    owners=OwnerAccess(binding=Binding.PATH, roles="M", key_roles=""),
 )
 
 
@@ -58,7 +62,11 @@ async def create_signing_key(
     return await operations.create_key(tx, request.actor, id, terminal_id, hmac_keys=hmac_keys)
 
 
-@endpoints.get("", objects=ObjectAccess.ANY)
+@endpoints.get(
+    "",
+    objects=ObjectAccess.ANY,
+    owners=OwnerAccess(binding=Binding.PATH, roles="M", scopes=(Scope.PAYMENTS_READ,)),
+)
 async def list_signing_keys(
     request: RequestContext, id: ProcessorId, query: PageQuery
 ) -> Page[SigningKeyRecord]:

@@ -6,7 +6,7 @@ A route builds a command, submits it, and adds its own fields to the receipt:
     return result.build_reply(FundingReceipt, "Float funded", new_balance=result.payee_balance)
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
 import msgspec
@@ -26,6 +26,7 @@ from tapgate.ledger import chart
 from tapgate.ledger.commands import PIN_POLICIES, Command, Outcome, Party, PinPolicy
 from tapgate_client import ids, money
 from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.admin import AdminRole
 from tapgate_client.schemas.transactions import Channel, Receipt
 
 _REPLAYED_HEADERS: Final = {"Idempotent-Replayed": "true"}
@@ -40,6 +41,12 @@ _CHANNEL_BY_PRINCIPAL: Final = {
     "service": Channel.MESSAGING,
     "partner": Channel.PARTNER,
     "processor": Channel.POS,
+}
+
+#: Decline details about the customer at an agent's counter.
+_CUSTOMER_AMOUNTS: Final[Mapping[str, frozenset[str]]] = {
+    chart.AGENT_CASHIN: frozenset({"used"}),
+    chart.AGENT_CASHOUT: frozenset({"available", "used"}),
 }
 
 ReceiptT = TypeVar("ReceiptT", bound=Receipt)
@@ -132,6 +139,8 @@ async def submit_request(request: GuardedRequest, command: Command) -> MoneyResu
         outcome = await services.ledger.submit(command)
     else:
         outcome = await _submit_for_disclosure(request, command)
+    if caller is not None and caller.owner is not None:
+        outcome = _hide_customer_amounts(outcome, command.type)
     if request.approval is not None and outcome.replayed and outcome.code is None:
         # Executing an approval ends it in the same database transaction, so another request has
         # used the approval's ID as idempotency key, or the same partner reference.
@@ -169,6 +178,15 @@ async def _is_payee_hidden(request: GuardedRequest, caller: Audience, payee: Par
     return False
 
 
+def _hide_customer_amounts(outcome: Outcome, transaction_type: str) -> Outcome:
+    """Remove the customer's balance and usage from a decline's details, for an owner's caller."""
+    hidden = _CUSTOMER_AMOUNTS.get(transaction_type)
+    if hidden is None or outcome.details is None:
+        return outcome
+    details = {name: value for name, value in outcome.details.items() if name not in hidden}
+    return msgspec.structs.replace(outcome, details=details)
+
+
 def _redact_payee(outcome: Outcome) -> Outcome:
     """Remove the payee's name and balance, including `used` in the MAX_BALANCE_EXCEEDED details."""
     details, result = outcome.details, outcome.result
@@ -202,6 +220,14 @@ def decode_id(prefix: str, public_id: str | None) -> int:
 def to_minor_units(request: GuardedRequest, amount: str) -> int:
     """Convert an amount from a validated request body to minor units."""
     return money.parse(amount, request.services.settings.currency)
+
+
+def get_refund_limit(request: GuardedRequest) -> int | None:
+    """Return how much of a payment may be refunded in all if a cashier refunds; else None."""
+    settings = request.services.settings
+    if request.principal.role != AdminRole.MERCHANT_CASHIER:
+        return None
+    return money.from_whole_units(settings.cashier_refund_limit, settings.currency)
 
 
 def format_amount(request: GuardedRequest, amount: int) -> str:

@@ -10,12 +10,13 @@ from tapgate.core.records import ProcessorId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.owner_access import NEVER
+from tapgate.http.api.owner_access import Binding, OwnerAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import Code
+from tapgate_client.schemas.admin import Scope
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.common import OptionalReason
 from tapgate_client.schemas.pagination import Page, PageQuery
@@ -28,7 +29,10 @@ from tapgate_client.schemas.processors import (
 )
 
 endpoints = Endpoints(
-    "Processors", "/api/v1/processors/{id}/terminals", access=Access(roles="A"), owners=NEVER
+    "Processors",
+    "/api/v1/processors/{id}/terminals",
+    access=Access(roles="A"),
+    owners=OwnerAccess(binding=Binding.PATH, roles="M", key_roles=""),
 )
 
 
@@ -62,7 +66,11 @@ async def add_terminal(
     )
 
 
-@endpoints.get("", objects=ObjectAccess.ANY)
+@endpoints.get(
+    "",
+    objects=ObjectAccess.ANY,
+    owners=OwnerAccess(binding=Binding.PATH, roles="MK", scopes=(Scope.PAYMENTS_READ,)),
+)
 async def list_terminals(
     request: RequestContext, id: ProcessorId, query: PageQuery
 ) -> Page[TerminalRecord]:
