@@ -1,16 +1,18 @@
 """SQL queries for the owner of a caller."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import asyncpg
 from msgspec import structs
 
-from tapgate.auth.owners import Owner
+from tapgate.auth.owners import OWNER_PREFIXES, Owner
 from tapgate.business.owners.owner_table import STATUSES
+from tapgate.core.records import NOT_FOUND_CODES
 from tapgate.ledger import chart
 from tapgate.runtime.store.database import Database
 from tapgate_client import clock, ids, money
+from tapgate_client.errors import require_found
 from tapgate_client.schemas.owners import OwnerRecord, OwnerType
 
 #: Account whose balance is the owner's balance.
@@ -19,6 +21,22 @@ MAIN_ACCOUNTS: Final[Mapping[OwnerType, str]] = {
     OwnerType.PARTNER: chart.CLEARING,
     OwnerType.AGENT: chart.FLOAT,
 }
+
+
+class MainAccount(NamedTuple):
+    id: int
+    holder_name: str
+    currency: str
+
+
+async def get_main_account(database: Database, owner: Owner) -> MainAccount:
+    """Return the account whose balance is the owner's balance, or raise 404."""
+    row = await database.fetchrow(
+        "SELECT id, holder_name, currency FROM accounts WHERE owner_id = $1 AND kind = $2",
+        owner.id,
+        MAIN_ACCOUNTS[owner.type],
+    )
+    return MainAccount(*require_found(row, NOT_FOUND_CODES[OWNER_PREFIXES[owner.type]]))
 
 
 async def get_record(database: Database, owner: Owner, *, with_balance: bool) -> OwnerRecord:

@@ -29,7 +29,7 @@ from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.owner_access import NEVER
+from tapgate.http.api.owner_access import NEVER, Binding, OwnerAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
@@ -37,6 +37,7 @@ from tapgate.ledger.commands import Command
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids, money
 from tapgate_client.errors import Code
+from tapgate_client.schemas.admin import Scope
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.common import OptionalReason, Rotation, SigningKeyCreated
 from tapgate_client.schemas.pagination import Page, PageQuery
@@ -63,6 +64,7 @@ endpoints = Endpoints(
 )
 #: Finance reconciles and funds partners, but does not change them.
 _READ_ACCESS = Access(roles="AF")
+_OWN_KEYS = OwnerAccess(binding=Binding.PATH, roles="P", key_roles="")
 
 
 async def _describe_creation(request: GuardedRequest, body: NewPartner) -> Proposal:
@@ -291,7 +293,11 @@ async def rotate_partner_webhook_secret(
 
 
 @endpoints.post(
-    "/{id}/keys", status=201, step_up=True, guard=Guard(_describe_credential, Operation.API_KEYS)
+    "/{id}/keys",
+    status=201,
+    step_up=True,
+    guard=Guard(_describe_credential, Operation.API_KEYS),
+    owners=_OWN_KEYS,
 )
 async def create_partner_key(
     request: GuardedRequest, tx: Transaction, id: PartnerId
@@ -306,7 +312,10 @@ async def create_partner_key(
     return await create_signing_key(tx, request.actor, hmac_keys, partner_id=id)
 
 
-@endpoints.get("/{id}/keys")
+@endpoints.get(
+    "/{id}/keys",
+    owners=OwnerAccess(binding=Binding.PATH, roles="P", scopes=(Scope.PAYMENTS_READ,)),
+)
 async def list_partner_keys(
     request: RequestContext, id: PartnerId, query: PageQuery
 ) -> Page[PartnerKeyRecord]:
@@ -319,6 +328,7 @@ async def list_partner_keys(
     errors=(Code.NOT_FOUND,),
     unguarded=Unguarded.TAKES_RIGHTS,
     objects=ObjectAccess.PARENT_IN_PATH,
+    owners=_OWN_KEYS,
 )
 async def delete_partner_key(
     request: RequestContext, tx: Transaction, id: PartnerId, api_key_id: str

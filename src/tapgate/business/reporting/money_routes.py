@@ -125,7 +125,12 @@ def _build_totals(request: RequestContext, count: int, balance: int) -> BalanceT
     )
 
 
-@processor_endpoints.get("/{id}/summary", heavy=True, report=True)
+@processor_endpoints.get(
+    "/{id}/summary",
+    heavy=True,
+    report=True,
+    owners=OwnerAccess(binding=Binding.PATH, roles="M", scopes=(Scope.PAYMENTS_READ,)),
+)
 async def get_processor_summary(
     request: RequestContext, id: ProcessorId, query: ProcessorSummaryQuery
 ) -> ProcessorSummary:

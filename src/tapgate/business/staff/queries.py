@@ -5,14 +5,13 @@ from typing import NamedTuple
 
 import asyncpg
 
-from tapgate.auth.owners import USERS, Owner, OwnerView, limit_to_owner
+from tapgate.auth.owners import USERS, Owner, OwnerView, limit_to_owner, parse_owner
 from tapgate.core.records import require_record
 from tapgate.runtime.store.conditions import PageConditions
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
-from tapgate_client.schemas.admin import AdminRole
-from tapgate_client.schemas.pagination import PageQuery
+from tapgate_client.schemas.admin import AdminFilters, AdminRole, UserType
 
 _COLUMNS = """id, email, name, role, status, created_at, last_login_at, owner_type, owner_id,
     EXISTS (SELECT FROM admin_identities WHERE admin_id = admins.id) AS sso,
@@ -29,10 +28,14 @@ async def get(
 
 
 async def list_page(
-    database: Database, query: PageQuery, view: OwnerView | None
+    database: Database, query: AdminFilters, view: OwnerView | None
 ) -> list[asyncpg.Record]:
     conditions = PageConditions(query)
     limit_to_owner(conditions, view, USERS)
+    owner = None if query.owner_id is None else parse_owner(query.owner_id)
+    conditions.where("owner_id = {}", None if owner is None else owner.id)
+    if query.type is not None:
+        conditions.add(f"owner_id IS {'NOT ' if query.type == UserType.OWNER else ''}NULL")
     return await conditions.fetch(database, f"SELECT {_COLUMNS} FROM admins")
 
 

@@ -26,6 +26,7 @@ from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.admin import (
     Admin,
     AdminChanges,
+    AdminFilters,
     AdminRole,
     Invitation,
     InvitationAcceptance,
@@ -38,7 +39,7 @@ from tapgate_client.schemas.admin import (
     Tokens,
 )
 from tapgate_client.schemas.approvals import Operation
-from tapgate_client.schemas.pagination import Page, PageQuery
+from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.passkeys import PasskeyLogin, RequestOptions
 
 endpoints = Endpoints("Admin", "/api/v1/admin", objects=ObjectAccess.ANY, owners=NEVER)
@@ -308,7 +309,7 @@ async def create_admin(
     access=_SYSTEM_ADMIN,
     owners=OwnerAccess(binding=Binding.LIST, roles="M", rows=USERS, key_roles=""),
 )
-async def list_admins(request: RequestContext, query: PageQuery) -> Page[Admin]:
+async def list_admins(request: RequestContext, query: AdminFilters) -> Page[Admin]:
     """List admins.
 
     Newest first, including disabled admins. A merchant_manager gets the users of the manager's

@@ -20,6 +20,7 @@ from tapgate_client.schemas.fields import (
     Reference,
     Text,
 )
+from tapgate_client.schemas.owners import OwnerIdField
 from tapgate_client.schemas.transactions import (
     MoneyRequest,
     Receipt,
@@ -211,11 +212,10 @@ class EntryRecord(msgspec.Struct, kw_only=True):
     balance: AccountBalance
 
 
-class StatementRecord(Redacted, msgspec.Struct, kw_only=True, omit_defaults=True):
+class StatementFields(Redacted, msgspec.Struct, kw_only=True, omit_defaults=True):
     """A statement: with `entries` for JSON, with `statement_url` and `expires_at` for a file."""
 
     statement_id: Id
-    subscriber: StatementHolder
     currency: CurrencyCode
     period: StatementPeriod
     opening_balance: BalanceAmount
@@ -227,3 +227,24 @@ class StatementRecord(Redacted, msgspec.Struct, kw_only=True, omit_defaults=True
     entries: list[EntryRecord] | None = None
     statement_url: Annotated[str, TextType(json_format="uri-reference")] | None = None
     expires_at: Time | None = None
+
+
+class StatementRecord(StatementFields, kw_only=True, omit_defaults=True):
+    """A subscriber's statement."""
+
+    subscriber: StatementHolder
+
+
+class OwnerStatementRecord(StatementFields, kw_only=True, omit_defaults=True):
+    """A processor's, partner's or agent's statement."""
+
+    owner: StatementHolder
+
+
+class OwnerStatementRequest(msgspec.Struct, kw_only=True):
+    """Statement request. Without `owner_id`, the owner of the caller."""
+
+    owner_id: OwnerIdField | None = None
+    from_: Date = msgspec.field(name="from")
+    to: Date
+    format: StatementFormat = StatementFormat.JSON

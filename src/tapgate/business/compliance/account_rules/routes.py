@@ -7,7 +7,7 @@ from tapgate.business.compliance.account_rules.model import parse_level, to_reco
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.owner_access import NEVER
+from tapgate.http.api.owner_access import NEVER, SHARED
 from tapgate.http.api.request_context import GuardedRequest
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
@@ -24,7 +24,11 @@ endpoints = Endpoints(
 )
 
 
-@endpoints.get("", access=Access(scope="subscribers:read", roles="ACSF", service=True))
+@endpoints.get(
+    "",
+    access=Access(scope="subscribers:read", roles="ACSF", service=True),
+    owners=SHARED,
+)
 async def get_account_rule(request: GuardedRequest, kyc_level: str) -> AccountRuleRecord:
     """Get a KYC level's limits.
 

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from tapgate.auth.owners import BANK_ACCOUNTS, OwnerView, limit_to_owner
 from tapgate.business.finance.bank_accounts.model import BankAccount, parse_owner_id
 from tapgate.core.records import require_record
 from tapgate.runtime.store.conditions import PageConditions
@@ -27,8 +28,11 @@ async def lock(tx: Any, account_id: int) -> BankAccount:
     return await get(tx, account_id)
 
 
-async def list_page(database: Database, filters: BankAccountFilters) -> list[BankAccount]:
+async def list_page(
+    database: Database, filters: BankAccountFilters, view: OwnerView | None
+) -> list[BankAccount]:
     conditions = PageConditions(filters, "b.id")
+    limit_to_owner(conditions, view, BANK_ACCOUNTS)
     owner = None if filters.owner_id is None else parse_owner_id(filters.owner_id)
     conditions.where("b.owner_id = {}", owner and owner[1])
     conditions.where("b.owner_type = {}", filters.owner_type)

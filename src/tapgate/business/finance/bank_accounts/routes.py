@@ -1,5 +1,6 @@
 """Bank account endpoints."""
 
+from tapgate.auth.owners import BANK_ACCOUNTS
 from tapgate.business.finance.bank_accounts import operations, queries
 from tapgate.business.finance.bank_accounts.model import to_record
 from tapgate.core.pagination import paginate
@@ -7,11 +8,12 @@ from tapgate.core.records import BankAccountId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.owner_access import NEVER
+from tapgate.http.api.owner_access import NEVER, Binding, OwnerAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
+from tapgate_client.schemas.admin import Scope
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.bank_accounts import (
     BankAccountFilters,
@@ -41,6 +43,7 @@ endpoints = Endpoints(
     ),
     unguarded=Unguarded.NO_MONEY,
     step_up=True,
+    owners=OwnerAccess(binding=Binding.BODY, roles="MP", parameter="owner_id", key_roles=""),
 )
 async def create_bank_account(
     request: RequestContext, tx: Transaction, body: NewBankAccount
@@ -61,7 +64,12 @@ async def create_bank_account(
     return to_record(account, full=True)
 
 
-@endpoints.get("")
+@endpoints.get(
+    "",
+    owners=OwnerAccess(
+        binding=Binding.LIST, roles="MPG", rows=BANK_ACCOUNTS, scopes=(Scope.PAYMENTS_READ,)
+    ),
+)
 async def list_bank_accounts(
     request: RequestContext, query: BankAccountFilters
 ) -> Page[BankAccountRecord]:
@@ -69,10 +77,16 @@ async def list_bank_accounts(
 
     `number` has the last four characters.
     """
-    return paginate(await queries.list_page(request.services.database, query), query, to_record)
+    rows = await queries.list_page(request.services.database, query, request.owner_view)
+    return paginate(rows, query, to_record)
 
 
-@endpoints.get("/{id}")
+@endpoints.get(
+    "/{id}",
+    owners=OwnerAccess(
+        binding=Binding.ROW, roles="MPG", rows=BANK_ACCOUNTS, scopes=(Scope.PAYMENTS_READ,)
+    ),
+)
 async def get_bank_account(request: RequestContext, id: BankAccountId) -> BankAccountRecord:
     """Get a bank account with its complete number."""
     return to_record(await queries.get(request.services.database, id), full=True)

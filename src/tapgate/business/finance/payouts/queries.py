@@ -4,6 +4,7 @@ from datetime import date
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from tapgate.auth.owners import PAYOUTS, OwnerView, limit_to_owner
 from tapgate.business.finance.bank_accounts.model import parse_owner_id
 from tapgate.business.finance.payouts.model import Payout, PayoutRun, StoredSchedule, to_record
 from tapgate.core.records import require_record
@@ -36,8 +37,11 @@ async def get_by_transaction(reader: Any, transaction_id: int) -> Payout:
     return Payout(**require_record(ids.PAYOUT, row))
 
 
-async def list_page(database: Database, filters: PayoutFilters, zone: ZoneInfo) -> list[Payout]:
+async def list_page(
+    database: Database, filters: PayoutFilters, zone: ZoneInfo, view: OwnerView | None
+) -> list[Payout]:
     conditions = PageConditions(filters, "p.id")
+    limit_to_owner(conditions, view, PAYOUTS)
     owner = None if filters.owner_id is None else parse_owner_id(filters.owner_id)
     conditions.where("p.owner_id = {}", owner and owner[1])
     conditions.where_word("p.status", filters.status)

@@ -1,5 +1,6 @@
 """Payout, payout run and payout schedule endpoints."""
 
+from tapgate.auth import owners
 from tapgate.business.finance.payouts import operations, queries
 from tapgate.business.finance.payouts.bank_files import load_file
 from tapgate.business.finance.payouts.model import to_record, to_run_record, to_schedule
@@ -21,11 +22,12 @@ from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.owner_access import NEVER
+from tapgate.http.api.owner_access import NEVER, Binding, OwnerAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
+from tapgate_client.schemas.admin import Scope
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.pagination import Page, PageQuery
 from tapgate_client.schemas.payouts import (
@@ -72,6 +74,7 @@ async def _describe_payout(request: GuardedRequest, body: NewPayoutRequest) -> P
     _PREFIX,
     moves_money=True,
     guard=Guard(_describe_payout, Operation.PAYOUTS),
+    owners=OwnerAccess(binding=Binding.BODY, roles="MP", parameter="owner_id", key_roles=""),
     unnoticed=Unnoticed.RECEIPT,
     errors=(
         Code.PROCESSOR_NOT_FOUND,
@@ -112,15 +115,27 @@ async def request_payout(
     )
 
 
-@endpoints.get(_PREFIX)
+@endpoints.get(
+    _PREFIX,
+    owners=OwnerAccess(
+        binding=Binding.LIST, roles="MPG", rows=owners.PAYOUTS, scopes=(Scope.PAYMENTS_READ,)
+    ),
+)
 async def list_payouts(request: RequestContext, query: PayoutFilters) -> Page[PayoutRecord]:
     """List payouts, newest first."""
     services = request.services
-    rows = await queries.list_page(services.database, query, services.settings.timezone)
+    rows = await queries.list_page(
+        services.database, query, services.settings.timezone, request.owner_view
+    )
     return paginate(rows, query, to_record)
 
 
-@endpoints.get(f"{_PREFIX}/{{id}}")
+@endpoints.get(
+    f"{_PREFIX}/{{id}}",
+    owners=OwnerAccess(
+        binding=Binding.ROW, roles="MPG", rows=owners.PAYOUTS, scopes=(Scope.PAYMENTS_READ,)
+    ),
+)
 async def get_payout(request: RequestContext, id: PayoutId) -> PayoutRecord:
     """Get a payout."""
     return to_record(await queries.get(request.services.database, id))
@@ -238,7 +253,10 @@ async def download_payout_file(
     )
 
 
-@endpoints.get("/api/v1/processors/{id}/payout-schedule")
+@endpoints.get(
+    "/api/v1/processors/{id}/payout-schedule",
+    owners=OwnerAccess(binding=Binding.PATH, roles="M", scopes=(Scope.PAYMENTS_READ,)),
+)
 async def get_payout_schedule(request: RequestContext, id: ProcessorId) -> PayoutSchedule:
     """Get a processor's payout schedule."""
     services = request.services
@@ -247,7 +265,11 @@ async def get_payout_schedule(request: RequestContext, id: ProcessorId) -> Payou
     return to_schedule(schedule, services.settings.currency)
 
 
-@endpoints.put("/api/v1/processors/{id}/payout-schedule", unguarded=Unguarded.OWN_MONEY)
+@endpoints.put(
+    "/api/v1/processors/{id}/payout-schedule",
+    unguarded=Unguarded.OWN_MONEY,
+    owners=OwnerAccess(binding=Binding.PATH, roles="M", key_roles=""),
+)
 async def set_payout_schedule(
     request: RequestContext, tx: Transaction, id: ProcessorId, body: PayoutSchedule
 ) -> PayoutSchedule:

@@ -14,7 +14,7 @@ from tapgate.business.payments.fees.queries import COMMISSION_RULES, FEE_RULES
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.owner_access import NEVER
+from tapgate.http.api.owner_access import NEVER, SHARED
 from tapgate.http.api.request_context import GuardedRequest
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
@@ -28,7 +28,7 @@ commission_endpoints = Endpoints(
 )
 
 
-@fee_endpoints.get("", access=Access(roles="AF"))
+@fee_endpoints.get("", access=Access(roles="AF"), owners=SHARED)
 async def get_fee_rules(request: GuardedRequest) -> FeeRules:
     """Get the fee rules."""
     tiers = await FEE_RULES.list_rows(request.services.database)
@@ -105,7 +105,7 @@ async def _replace_fee_rules(
     )
 
 
-@commission_endpoints.get("", access=Access(roles="AF"))
+@commission_endpoints.get("", access=Access(roles="AF"), owners=SHARED)
 async def get_commission_rules(request: GuardedRequest) -> CommissionRules:
     """Get the commission rules."""
     rates = await COMMISSION_RULES.list_rows(request.services.database)

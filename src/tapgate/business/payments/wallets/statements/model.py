@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time, timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -13,6 +13,7 @@ from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.wallets import (
     STATEMENT_FEE_TYPE,
     EntryRecord,
+    OwnerStatementRecord,
     StatementHolder,
     StatementPeriod,
     StatementRecord,
@@ -58,16 +59,20 @@ class Period(NamedTuple):
 
 
 def parse_period(request: StatementRequest) -> Period:
-    period = Period(date.fromisoformat(request.from_date), date.fromisoformat(request.to_date))
-    if period.first.year not in _ALLOWED_YEARS:
-        raise invalid_field("from_date", "must be in a year from 1000 to 9998")
-    if period.last.year not in _ALLOWED_YEARS:
-        raise invalid_field("to_date", "must be in a year from 1000 to 9998")
+    return build_period(request.from_date, request.to_date, fields=("from_date", "to_date"))
+
+
+def build_period(first: str, last: str, *, fields: tuple[str, str]) -> Period:
+    """Return the period between two dates. `fields` are their names in the request."""
+    period = Period(date.fromisoformat(first), date.fromisoformat(last))
+    for field, day in zip(fields, period, strict=True):
+        if day.year not in _ALLOWED_YEARS:
+            raise invalid_field(field, "must be in a year from 1000 to 9998")
     if period.first > period.last:
-        raise invalid_field("from_date", "must not be after to_date")
+        raise invalid_field(fields[0], f"must not be after {fields[1]}")
     if (period.last - period.first).days >= MAX_PERIOD_DAYS:
         raise invalid_field(
-            "to_date", f"must be at most {MAX_PERIOD_DAYS - 1} days after from_date"
+            fields[1], f"must be at most {MAX_PERIOD_DAYS - 1} days after {fields[0]}"
         )
     return period
 
@@ -108,10 +113,10 @@ class StatementLine(NamedTuple):
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
     id: int
-    subscriber_id: int
+    holder_id: str  # public ID of a subscriber or an owner
     account_id: int
     holder_name: str
-    phone_number: str
+    phone_number: str | None  # None for an owner
     currency: str
     zone: ZoneInfo
     period: Period
@@ -153,22 +158,29 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def to_record(statement: Statement) -> StatementRecord:
-    return StatementRecord(
-        statement_id=ids.encode(ids.STATEMENT, statement.id),
-        subscriber=StatementHolder(
-            id=ids.encode(ids.SUBSCRIBER, statement.subscriber_id), name=statement.holder_name
-        ),
-        currency=statement.currency,
-        period=StatementPeriod(
+    holder = StatementHolder(id=statement.holder_id, name=statement.holder_name)
+    return StatementRecord(subscriber=holder, **_get_fields(statement))
+
+
+def to_owner_record(statement: Statement) -> OwnerStatementRecord:
+    holder = StatementHolder(id=statement.holder_id, name=statement.holder_name)
+    return OwnerStatementRecord(owner=holder, **_get_fields(statement))
+
+
+def _get_fields(statement: Statement) -> dict[str, Any]:
+    return {
+        "statement_id": ids.encode(ids.STATEMENT, statement.id),
+        "currency": statement.currency,
+        "period": StatementPeriod(
             from_=statement.period.first.isoformat(), to=statement.period.last.isoformat()
         ),
-        opening_balance=statement.format_amount(statement.opening_balance),
-        closing_balance=statement.format_amount(statement.closing_balance),
-        total_credits=statement.format_amount(statement.total_credits),
-        total_debits=statement.format_amount(statement.total_debits),
-        transaction_count=statement.transaction_count,
-        generated_at=clock.format_rfc3339(statement.generated_at),
-    )
+        "opening_balance": statement.format_amount(statement.opening_balance),
+        "closing_balance": statement.format_amount(statement.closing_balance),
+        "total_credits": statement.format_amount(statement.total_credits),
+        "total_debits": statement.format_amount(statement.total_debits),
+        "transaction_count": statement.transaction_count,
+        "generated_at": clock.format_rfc3339(statement.generated_at),
+    }
 
 
 def to_entry_records(statement: Statement) -> list[EntryRecord]:

@@ -59,7 +59,7 @@ async def build_statement(
     )
     return Statement(
         id=id,
-        subscriber_id=subscriber.id,
+        holder_id=ids.encode(ids.SUBSCRIBER, subscriber.id),
         account_id=subscriber.account_id,
         holder_name=subscriber.name,
         phone_number=subscriber.phone_number,
@@ -81,6 +81,14 @@ async def render_file(
     return StatementFile(statement.id, format, statement.period, sealed)
 
 
+def new_link(statement: Statement) -> StatementLink:
+    return StatementLink(secrets.token_urlsafe(32), statement.generated_at + LINK_LIFETIME)
+
+
+def hash_token(vault: Vault, token: str) -> bytes:
+    return vault.keyed_hash(_HASH_PURPOSE, token.encode())
+
+
 async def issue_file(
     tx: Transaction,
     actor: Actor,
@@ -91,8 +99,8 @@ async def issue_file(
     vault: Vault,
 ) -> StatementLink:
     """Store a file and return its link. `subscriber` is the subscriber before rendering."""
-    link = StatementLink(secrets.token_urlsafe(32), statement.generated_at + LINK_LIFETIME)
-    subscriber_id = statement.subscriber_id
+    link = new_link(statement)
+    subscriber_id = subscriber.id
     # The subscriber may have lost access during rendering. Because of the lock, either these checks
     # reject the file or a later change deletes it.
     restricted = await subscribers.lock_restriction(tx, subscriber_id)
@@ -113,8 +121,8 @@ async def issue_file(
     await queries.add_file(
         tx,
         file,
-        subscriber_id,
-        token_hash=vault.keyed_hash(_HASH_PURPOSE, link.token.encode()),
+        subscriber_id=subscriber_id,
+        token_hash=hash_token(vault, link.token),
         created_at=statement.generated_at,
         expires_at=link.expires_at,
     )

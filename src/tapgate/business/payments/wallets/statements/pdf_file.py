@@ -112,9 +112,13 @@ class _PdfRenderer:
         column_width = (_RIGHT - _LEFT) / 4
         column_lefts = [_LEFT + column * column_width for column in range(4)]
         generated = statement.generated_at.astimezone(statement.zone)
+        if statement.phone_number is None:
+            contact = ("Holder", statement.holder_id)
+        else:
+            contact = ("Phone", mask_phone_number(statement.phone_number))
         fields = (
             (0, 0, "Account holder", statement.holder_name, BOLD),
-            (0, 1, "Phone", mask_phone_number(statement.phone_number), REGULAR),
+            (0, 1, *contact, REGULAR),
             (1, 1, "Currency", statement.currency, REGULAR),
             (2, 0, "Account", ids.encode(ids.ACCOUNT, statement.account_id), REGULAR),
             (2, 1, "Statement", ids.encode(ids.STATEMENT, statement.id), REGULAR),

@@ -1,6 +1,6 @@
 """SQL queries for statements: account movements and issued files."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import date, datetime, timedelta
 from typing import Final, NamedTuple
@@ -50,7 +50,7 @@ _SIGNED_AMOUNT: Final = "CASE credit_account WHEN $1 THEN amount ELSE -amount EN
 _MOVED: Final = f"""{_FOUND.format(columns=f"id, type, context, {_MOVED_AT}")},
     moved AS MATERIALIZED (
         SELECT t.*, e.position, e.amount, other.kind = 'fees' AS is_fee,
-               other.kind = 'wallet' AS is_person, other.public_name
+               other.kind = 'wallet' AS is_person, other.public_name, other.id AS other_id
         FROM found t
         CROSS JOIN LATERAL (
             SELECT position, debit_account, credit_account, {_SIGNED_AMOUNT} AS amount FROM entries
@@ -83,7 +83,9 @@ _BALANCE_BEFORE: Final = f"""{_FOUND.format(columns=f"id, {_MOVED_AT}")}
 _MOVEMENTS: Final = f"""{_MOVED}
     SELECT moved_at, id, type, is_fee, amount,
            context ->> 'merchant_name' AS merchant_name, public_name, is_person,
-           context ->> 'memo' AS memo
+           context ->> 'memo' AS memo, EXISTS (
+               SELECT FROM subscribers s WHERE s.account_id = moved.other_id AND s.restricted
+           ) AS is_restricted
     FROM moved ORDER BY moved_at, id, position"""
 
 #: Movements before $7 by day in the time zone $8. There may be hundreds of thousands of them, so a
@@ -125,7 +127,11 @@ class DailyMovements(NamedTuple):
 
 
 async def load_activity(
-    database: Database, account_id: int, start: datetime, end: datetime
+    database: Database,
+    account_id: int,
+    start: datetime,
+    end: datetime,
+    to_movement: Callable[[asyncpg.Record], Movement] | None = None,
 ) -> WalletActivity:
     """Load a period's opening balance and movements from one snapshot.
 
@@ -138,7 +144,7 @@ async def load_activity(
         period = await _find_range(reader, account_id, start, end)
         closing = await reader.fetchval(_BALANCE_BEFORE, *later, timeout=timeout)
         rows = await reader.fetch(_MOVEMENTS, *period, end, timeout=timeout)
-    movements = [_to_movement(row) for row in rows]
+    movements = [*map(to_movement or _to_movement, rows)]
     return WalletActivity(closing - sum(movement.amount for movement in movements), movements)
 
 
@@ -152,6 +158,20 @@ def _to_movement(row: asyncpg.Record) -> Movement:
         row["amount"],
         get_counterparty_name(row["merchant_name"], row["public_name"], is_person=row["is_person"]),
         None if memo is None else hide_links(memo),
+    )
+
+
+def to_owner_movement(row: asyncpg.Record) -> Movement:
+    """Return a movement as an owner may see it: restricted customers have no name and no memo."""
+    if row["is_restricted"]:
+        name, memo = "a customer", None
+    else:
+        name, memo = (
+            get_counterparty_name(None, row["public_name"], is_person=row["is_person"]),
+            row["memo"] and hide_links(row["memo"]),
+        )
+    return Movement(
+        row["moved_at"], row["id"], row["type"], row["is_fee"], row["amount"], name, memo
     )
 
 
@@ -215,15 +235,18 @@ async def count_files(tx: asyncpg.Connection, subscriber_id: int) -> int:
     return count
 
 
-async def add_file(
-    tx: Transaction, file: StatementFile, subscriber_id: int, **others: bytes | datetime
-) -> None:
-    """Insert a file. `others` are the token hash and the times of creation and expiry."""
+async def count_owner_files(tx: Transaction, owner_id: int) -> int:
+    """Count an owner's files. The caller must hold the lock on the owner's account."""
+    count: int = await tx.fetchval("SELECT count(*) FROM statements WHERE owner_id = $1", owner_id)
+    return count
+
+
+async def add_file(tx: Transaction, file: StatementFile, **others: bytes | datetime | int) -> None:
+    """Insert a file. `others` are its holder, the token hash, and the creation and expiry times."""
     await insert_values(
         tx,
         "statements",
         id=file.id,
-        subscriber_id=subscriber_id,
         from_date=file.period.first,
         to_date=file.period.last,
         format=file.format,

@@ -2,26 +2,40 @@
 
 import asyncio
 
+from tapgate.auth.owners import parse_owner
 from tapgate.business.branding.operations import get_branding
 from tapgate.business.customers.subscribers import queries as subscribers
 from tapgate.business.customers.subscribers.pins import pin_operations
-from tapgate.business.payments.wallets.statements import csv_file, operations
+from tapgate.business.payments.wallets.statements import csv_file, operations, owner_statements
 from tapgate.business.payments.wallets.statements.model import (
+    Statement,
+    build_period,
     parse_period,
     to_entry_records,
+    to_owner_record,
     to_record,
 )
+from tapgate.business.payments.wallets.statements.operations import StatementLink
+from tapgate.business.payments.wallets.statements.queries import StatementFile
 from tapgate.core.records import require_id
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.owner_access import NEVER
+from tapgate.http.api.owner_access import NEVER, Binding, OwnerAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, Endpoints, Reply
 from tapgate_client import clock, ids
-from tapgate_client.errors import Code
-from tapgate_client.schemas.wallets import StatementFormat, StatementRecord, StatementRequest
+from tapgate_client.errors import Code, invalid_field
+from tapgate_client.schemas.admin import Scope
+from tapgate_client.schemas.wallets import (
+    OwnerStatementRecord,
+    OwnerStatementRequest,
+    StatementFields,
+    StatementFormat,
+    StatementRecord,
+    StatementRequest,
+)
 
 endpoints = Endpoints("Wallet", owners=NEVER)
 
@@ -86,19 +100,71 @@ async def create_statement(request: RequestContext, body: StatementRequest) -> S
         # In a thread, because thousands of entries would block the event loop.
         record.entries = await asyncio.to_thread(to_entry_records, statement)
         return record
-    file = await operations.render_file(
-        statement,
-        body.format,
-        services.vault,
-        branding=await get_branding(services.database, services.settings, services.clock()),
-    )
+    file = await _render_file(request, statement, body.format)
     async with services.transaction() as tx:
         link = await operations.issue_file(
             tx, request.actor, subscriber, statement, file, vault=services.vault
         )
-    record.statement_url = f"{services.settings.public_url}{_FILES_PATH}/{link.token}"
-    record.expires_at = clock.format_rfc3339(link.expires_at)
+    _add_link(request, record, link)
     return record
+
+
+@endpoints.post(
+    _FILES_PATH,
+    access=Access(roles="AFS"),
+    owners=OwnerAccess(
+        binding=Binding.BODY,
+        roles="MPG",
+        parameter="owner_id",
+        scopes=(Scope.PAYMENTS_READ,),
+        while_suspended=True,
+    ),
+    errors=(Code.PROCESSOR_NOT_FOUND, Code.PARTNER_NOT_FOUND, Code.AGENT_NOT_FOUND),
+    heavy=True,
+    report=True,
+    unguarded=Unguarded.NO_EFFECT,
+    objects=ObjectAccess.ANY,
+    effect="reads",
+    unnoticed=Unnoticed.NO_CHANGE,
+)
+async def create_owner_statement(
+    request: RequestContext, body: OwnerStatementRequest
+) -> OwnerStatementRecord:
+    """Create an account statement for a processor, partner or agent.
+
+    The period, the entries and the files are as in a subscriber's statement; an agent's statement
+    covers the float. Names of customers are abbreviated, and restricted customers have no name.
+    Without `owner_id`, the statement is the caller's; admins must name the owner (422).
+    """
+    services = request.services
+    owner = None if body.owner_id is None else parse_owner(body.owner_id)
+    if owner is None:
+        raise invalid_field("owner_id", "is required")
+    period = build_period(body.from_, body.to, fields=("from", "to"))
+    statement = await owner_statements.build_statement(services, owner, period)
+    record = to_owner_record(statement)
+    if body.format == StatementFormat.JSON:
+        record.entries = await asyncio.to_thread(to_entry_records, statement)
+        return record
+    file = await _render_file(request, statement, body.format)
+    async with services.transaction() as tx:
+        link = await owner_statements.issue_file(tx, request.actor, owner, statement, file)
+    _add_link(request, record, link)
+    return record
+
+
+async def _render_file(
+    request: RequestContext, statement: Statement, format: StatementFormat
+) -> StatementFile:
+    services = request.services
+    branding = await get_branding(services.database, services.settings, services.clock())
+    return await operations.render_file(statement, format, services.vault, branding=branding)
+
+
+def _add_link(request: RequestContext, record: StatementFields, link: StatementLink) -> None:
+    public_url = request.services.settings.public_url
+    record.statement_url = f"{public_url}{_FILES_PATH}/{link.token}"
+    record.expires_at = clock.format_rfc3339(link.expires_at)
 
 
 @endpoints.get(
