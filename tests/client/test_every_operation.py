@@ -688,6 +688,11 @@ async def call_owner_operations(client_factory: ClientFactory, admin: AsyncTapga
     manager = client_factory.create_async(AccessToken(auth.credential))
     owner = await manager.owners.get_own()
     assert (owner.id, owner.type) == (shop, "processor")
+    today = get_platform_day(
+        client_factory.services.clock(), client_factory.services.settings.timezone
+    ).isoformat()
+    statement = await manager.wallet.create_owner_statement(from_=today, to=today)
+    assert statement.owner.id == shop
 
 
 async def call_partner_operations(

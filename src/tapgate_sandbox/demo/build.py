@@ -19,7 +19,7 @@ from tapgate.runtime.store.failures import DATABASE_ERRORS
 from tapgate.server.gateway_services import open_services
 from tapgate_client.clock import get_platform_day
 from tapgate_client.schemas.admin import NewApiKey, Scope
-from tapgate_sandbox.demo import example_requests, examples
+from tapgate_sandbox.demo import example_requests, examples, owner_users
 from tapgate_sandbox.demo.clock import SimulatedClock
 from tapgate_sandbox.demo.country import SIZES
 from tapgate_sandbox.demo.people import Country
@@ -108,6 +108,7 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
                 without_notifications(settings), database_url, clock=clock
             ) as demo_services:
                 country = await build(demo_services, clock, size, now, advance)
+        await owner_users.create_users(services, country)
         async with services.transaction() as tx:
             _, key = await api_keys.create(
                 tx,

@@ -170,6 +170,7 @@ POST /disputes/{id}/respond -> S A · pos
 POST /disputes/{id}/decide -> C A
 POST /disputes/{id}/withdraw -> A S · svc
 GET /search -> all
+POST /statements -> A F S
 POST /webhooks/partners/{partner_id} -> public
 """
 

@@ -26,7 +26,7 @@ from tapgate.http.endpoint import Endpoint
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.schemas.admin import AdminRole
+from tapgate_client.schemas.admin import AdminRole, Scope
 from tapgate_client.schemas.owners import OwnerType
 
 OWNER_ROLES_BY_LETTER: Final[Mapping[str, str]] = {
@@ -108,6 +108,9 @@ class OwnerAccess(msgspec.Struct, frozen=True, kw_only=True):
 NEVER: Final = OwnerAccess(binding=Binding.NEVER)
 #: Operations on the user's own account, which a suspended owner's users keep.
 OWN_USER: Final = OwnerAccess(binding=Binding.USER, roles="MKPG", while_suspended=True)
+
+#: Rules that everyone may read.
+SHARED: Final = OwnerAccess(binding=Binding.SHARED, roles="MKPG", scopes=(Scope.PAYMENTS_READ,))
 
 
 def get_owner_access(endpoint: Endpoint) -> OwnerAccess:

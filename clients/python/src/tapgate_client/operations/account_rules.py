@@ -24,7 +24,8 @@ class AccountRulesOperations(OperationGroup[M]):
         their taps are rejected with 403 `CARD_PROOF_REQUIRED`.
 
         Access: an API key with the scope `subscribers:read`; an admin with any role; an internal
-        service's signature.
+        service's signature. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user.
 
         Example:
             client.account_rules.get(1)

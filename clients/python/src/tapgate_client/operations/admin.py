@@ -194,7 +194,13 @@ class AdminOperations(OperationGroup[M]):
         """
 
     @lists("GET /api/v1/admin/users")
-    def list(self, *, limit: int | None = None) -> Page[Admin]:
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        type: str | None = None,
+        owner_id: str | None = None,
+    ) -> Page[Admin]:
         """List admins.
 
         Newest first, including disabled admins. A merchant_manager gets the users of the manager's
@@ -204,6 +210,8 @@ class AdminOperations(OperationGroup[M]):
 
         Args:
             limit: Maximum number of items.
+            type: Only records of this type: `platform` or `owner`.
+            owner_id: Only records of this processor, partner or agent.
 
         Example:
             for record in client.admin.list():
@@ -616,9 +624,10 @@ class AdminOperations(OperationGroup[M]):
 
         Requests are listed about a second after their response, for `TAPGATE_REQUEST_LOG_DAYS`
         days. Requests without a valid credential are not logged, and under high load some requests
-        are not.
+        are not. A merchant_manager or partner_user gets the requests with the keys of the processor
+        or partner.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
 
         Args:
             limit: Maximum number of items.
@@ -646,7 +655,7 @@ class AdminOperations(OperationGroup[M]):
         Includes the query and, if `TAPGATE_REQUEST_LOG_BODIES` is on, the JSON request and response
         bodies. Secrets, personal data and free texts are replaced by `***`.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
 
         Example:
             client.admin.get_request_log("log_0800000000000")

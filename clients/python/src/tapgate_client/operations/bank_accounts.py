@@ -26,8 +26,8 @@ class BankAccountsOperations(OperationGroup[M]):
         itself. Another admin must verify the account before payouts can use it. An owner cannot
         have the same number twice, unless the other account is blocked.
 
-        Access: an admin (finance_user, system_admin). An admin with a second factor must have
-        verified it recently.
+        Access: an admin (finance_user, system_admin). Owner roles: merchant_manager, partner_user.
+        An admin with a second factor must have verified it recently.
 
         Example:
             client.bank_accounts.create(
@@ -53,7 +53,8 @@ class BankAccountsOperations(OperationGroup[M]):
 
         `number` has the last four characters.
 
-        Access: an admin (finance_user, system_admin).
+        Access: an admin (finance_user, system_admin). Owner roles: agent_user, merchant_manager,
+        partner_user.
 
         Args:
             limit: Maximum number of items.
@@ -71,7 +72,8 @@ class BankAccountsOperations(OperationGroup[M]):
     def get(self, id: str) -> BankAccountRecord:
         """Get a bank account with its complete number.
 
-        Access: an admin (finance_user, system_admin).
+        Access: an admin (finance_user, system_admin). Owner roles: agent_user, merchant_manager,
+        partner_user.
 
         Example:
             client.bank_accounts.get("bnk_0800000000000")

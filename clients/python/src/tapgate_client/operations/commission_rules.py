@@ -14,7 +14,8 @@ class CommissionRulesOperations(OperationGroup[M]):
     def get(self) -> CommissionRules:
         """Get the commission rules.
 
-        Access: an admin (finance_user, system_admin).
+        Access: an admin (finance_user, system_admin). Owner roles: agent_user, merchant_cashier,
+        merchant_manager, partner_user.
 
         Example:
             client.commission_rules.get()

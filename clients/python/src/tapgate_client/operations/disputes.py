@@ -61,7 +61,7 @@ class DisputesOperations(OperationGroup[M]):
         masked for admins until a one-time code is verified.
 
         Access: an admin with any role; a processor's or terminal's signature; an internal service's
-        signature.
+        signature. Owner roles: merchant_cashier, merchant_manager.
 
         Args:
             limit: Maximum number of items.
@@ -84,7 +84,7 @@ class DisputesOperations(OperationGroup[M]):
         """Get a dispute. Another processor's dispute gets 404.
 
         Access: an admin with any role; a processor's or terminal's signature; an internal service's
-        signature.
+        signature. Owner roles: merchant_cashier, merchant_manager.
 
         Example:
             client.disputes.get("dsp_0800000000000")
@@ -99,7 +99,8 @@ class DisputesOperations(OperationGroup[M]):
         is refunded at once, and the dispute ends. If the merchant has too little money, nothing
         changes.
 
-        Access: an admin (support_user, system_admin); a processor's or terminal's signature.
+        Access: an admin (support_user, system_admin); a processor's or terminal's signature. Owner
+        roles: merchant_cashier, merchant_manager.
 
         Args:
             accept: Default: `false`.

@@ -14,7 +14,8 @@ class FeeRulesOperations(OperationGroup[M]):
     def get(self) -> FeeRules:
         """Get the fee rules.
 
-        Access: an admin (finance_user, system_admin).
+        Access: an admin (finance_user, system_admin). Owner roles: agent_user, merchant_cashier,
+        merchant_manager, partner_user.
 
         Example:
             client.fee_rules.get()

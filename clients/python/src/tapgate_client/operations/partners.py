@@ -185,8 +185,8 @@ class PartnersOperations(OperationGroup[M]):
         Existing keys remain valid until they are deleted. All of a partner's keys share one set of
         idempotency keys. The secret is returned only in this response.
 
-        Access: an admin (system_admin). An admin with a second factor must have verified it
-        recently.
+        Access: an admin (system_admin). Owner roles: partner_user. An admin with a second factor
+        must have verified it recently.
 
         Example:
             client.partners.create_key("ptn_0800000000000")
@@ -196,7 +196,7 @@ class PartnersOperations(OperationGroup[M]):
     def list_keys(self, id: str, *, limit: int | None = None) -> Page[PartnerKeyRecord]:
         """List a partner's signing keys, newest first, without deleted keys.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). Owner roles: partner_user.
 
         Args:
             limit: Maximum number of items.
@@ -213,7 +213,7 @@ class PartnersOperations(OperationGroup[M]):
         Every process rejects the key, normally before the response is sent. The partner's last key
         can be deleted too.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). Owner roles: partner_user.
 
         Example:
             client.partners.delete_key("ptn_0800000000000", "key_0800000000000")

@@ -35,8 +35,8 @@ class PayoutsOperations(OperationGroup[M]):
         was verified less than `TAPGATE_BANK_ACCOUNT_COOLDOWN` seconds ago gets 403 `FORBIDDEN`,
         with `details.until`.
 
-        Access: an admin (finance_user, system_admin). An admin with a second factor must have
-        verified it recently.
+        Access: an admin (finance_user, system_admin). Owner roles: merchant_manager, partner_user.
+        An admin with a second factor must have verified it recently.
 
         Args:
             currency: The platform currency's ISO 4217 code.
@@ -65,7 +65,8 @@ class PayoutsOperations(OperationGroup[M]):
     ) -> Page[PayoutRecord]:
         """List payouts, newest first.
 
-        Access: an admin (finance_user, system_admin).
+        Access: an admin (finance_user, system_admin). Owner roles: agent_user, merchant_manager,
+        partner_user.
 
         Args:
             limit: Maximum number of items.
@@ -85,7 +86,8 @@ class PayoutsOperations(OperationGroup[M]):
     def get(self, id: str) -> PayoutRecord:
         """Get a payout.
 
-        Access: an admin (finance_user, system_admin).
+        Access: an admin (finance_user, system_admin). Owner roles: agent_user, merchant_manager,
+        partner_user.
 
         Example:
             client.payouts.get("po_0800000000000")
@@ -243,7 +245,7 @@ class PayoutsOperations(OperationGroup[M]):
     def get_schedule(self, id: str) -> PayoutSchedule:
         """Get a processor's payout schedule.
 
-        Access: an admin (finance_user, system_admin).
+        Access: an admin (finance_user, system_admin). Owner roles: merchant_manager.
 
         Example:
             client.payouts.get_schedule("prc_0800000000000")
@@ -265,7 +267,7 @@ class PayoutsOperations(OperationGroup[M]):
         reserve is a percentage of the available balance at that moment. If an approval rule guards
         `payouts`, the payout waits for approval.
 
-        Access: an admin (finance_user, system_admin).
+        Access: an admin (finance_user, system_admin). Owner roles: merchant_manager.
 
         Args:
             interval: `manual`, `daily` or `weekly`.

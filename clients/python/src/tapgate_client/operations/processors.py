@@ -163,7 +163,7 @@ class ProcessorsOperations(OperationGroup[M]):
         The period has at most 366 days; by default, it is the last 30 days. A held payment counts
         from its release. `balance` is the current balance.
 
-        Access: an admin with any role.
+        Access: an admin with any role. Owner roles: merchant_manager.
 
         Args:
             from_: Start of the period, inclusive.
@@ -179,8 +179,8 @@ class ProcessorsOperations(OperationGroup[M]):
 
         The secret is returned only in this response.
 
-        Access: an admin (system_admin). An admin with a second factor must have verified it
-        recently.
+        Access: an admin (system_admin). Owner roles: merchant_manager. An admin with a second
+        factor must have verified it recently.
 
         Example:
             client.processors.add_terminal("prc_0800000000000", name="Kamara Stores")
@@ -192,7 +192,7 @@ class ProcessorsOperations(OperationGroup[M]):
 
         `api_key_id` is the terminal's newest key that is not deleted, or null.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). Owner roles: merchant_cashier, merchant_manager.
 
         Args:
             limit: Maximum number of items.
@@ -215,7 +215,7 @@ class ProcessorsOperations(OperationGroup[M]):
         Every process rejects the terminal's keys, and payments in which the processor names the
         terminal, normally before the response is sent.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). Owner roles: merchant_manager.
 
         Example:
             client.processors.block_terminal(
@@ -235,8 +235,8 @@ class ProcessorsOperations(OperationGroup[M]):
     ) -> TerminalResponse:
         """Unblock a terminal.
 
-        Access: an admin (system_admin). An admin with a second factor must have verified it
-        recently.
+        Access: an admin (system_admin). Owner roles: merchant_manager. An admin with a second
+        factor must have verified it recently.
 
         Example:
             client.processors.unblock_terminal(
@@ -254,8 +254,8 @@ class ProcessorsOperations(OperationGroup[M]):
         valid until they are deleted. All of a terminal's keys share one set of idempotency keys, as
         do all keys of the processor itself. The secret is returned only in this response.
 
-        Access: an admin (system_admin). An admin with a second factor must have verified it
-        recently.
+        Access: an admin (system_admin). Owner roles: merchant_manager. An admin with a second
+        factor must have verified it recently.
 
         Example:
             client.processors.create_signing_key(
@@ -270,7 +270,7 @@ class ProcessorsOperations(OperationGroup[M]):
 
         Newest first, without deleted keys. `last_used_at` is accurate to within a few seconds.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). Owner roles: merchant_manager.
 
         Args:
             limit: Maximum number of items.
@@ -287,7 +287,7 @@ class ProcessorsOperations(OperationGroup[M]):
         Every process rejects the key, normally before the response is sent. The processor's last
         key can be deleted too.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). Owner roles: merchant_manager.
 
         Example:
             client.processors.delete_signing_key("prc_0800000000000", "key_0800000000000")

@@ -6,6 +6,7 @@ from tapgate_client.encoding import DateLike, Money
 from tapgate_client.responses import File
 from tapgate_client.schemas.wallets import (
     Balance,
+    OwnerStatementRecord,
     P2pReceipt,
     Quote,
     StatementRecord,
@@ -194,6 +195,37 @@ class WalletOperations(OperationGroup[M]):
                 to_date="1990-01-31",
                 format="json",
                 pin="4071",
+            )
+        """
+
+    @reads("POST /api/v1/statements")
+    def create_owner_statement(
+        self,
+        *,
+        owner_id: str | None = None,
+        from_: DateLike,
+        to: DateLike,
+        format: str | None = None,
+    ) -> OwnerStatementRecord:
+        """Create an account statement for a processor, partner or agent.
+
+        The period, the entries and the files are as in a subscriber's statement; an agent's
+        statement covers the float. Names of customers are abbreviated, and restricted customers
+        have no name. Without `owner_id`, the statement is the caller's; admins must name the owner
+        (422).
+
+        Access: an admin (finance_user, support_user, system_admin). Owner roles: agent_user,
+        merchant_manager, partner_user.
+
+        Args:
+            format: Default: `json`.
+
+        Example:
+            client.wallet.create_owner_statement(
+                owner_id="prc_0800000000000",
+                from_="1990-01-31",
+                to="1990-01-31",
+                format="json",
             )
         """
 

@@ -160,6 +160,17 @@ class NewAdmin(msgspec.Struct, kw_only=True):
     owner_id: OwnerIdField | None = None
 
 
+class UserType(StrEnum):
+    PLATFORM = "platform"
+    OWNER = "owner"
+
+
+class AdminFilters(PageQuery, kw_only=True):
+    #: The platform's own people, or the users of processors, partners and agents.
+    type: UserType | None = None
+    owner_id: OwnerIdField | None = None
+
+
 class AdminChanges(msgspec.Struct, kw_only=True):
     """Fields to change. Omitted fields keep their values."""
 

@@ -5,11 +5,13 @@ from typing import Final
 
 import msgspec
 
+from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
-from tapgate.sites.console.components.lists import add_list_page
 from tapgate.sites.console.components.state_actions import build_state_action
 from tapgate.sites.console.form_fields import Field
+from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
+from tapgate_client.schemas.admin import UserType
 
 pages = Pages()
 
@@ -90,4 +92,11 @@ ACTIONS = (
 )
 
 
-add_list_page(pages, "/console/administrators", _LIST_PATH, "administrators/list.html")
+@pages.get("/console/administrators")
+async def list_administrators(request: PageRequest) -> Reply[bytes]:
+    """Show the platform's own people or, with `type=owner`, the users of merchants and others."""
+    filters = {"type": UserType.PLATFORM.value} | request.query.pick("type", "cursor")
+    if filters["type"] not in tuple(UserType):
+        filters["type"] = UserType.PLATFORM.value
+    page = await request.get(_LIST_PATH, filters)
+    return request.render("administrators/list.html", page=page, type=filters["type"])
