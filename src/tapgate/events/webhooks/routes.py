@@ -18,8 +18,7 @@ from tapgate.http.api.owner_access import Binding, OwnerAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
-from tapgate_client.errors import invalid_field
-from tapgate_client.errors import Code
+from tapgate_client.errors import Code, invalid_field
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.periods import parse_period_end, parse_period_start

@@ -6,6 +6,7 @@ from tapgate.business.finance.reports import ledger_reports, reconciliation, saf
 from tapgate.business.finance.reports.documents import MEDIA, build_reply
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate_client.clock import get_platform_day
@@ -26,6 +27,7 @@ endpoints = Endpoints(
     heavy=True,
     report=True,
     media=MEDIA,
+    owners=NEVER,
 )
 
 
