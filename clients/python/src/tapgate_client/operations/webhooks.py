@@ -19,20 +19,31 @@ class WebhooksOperations(OperationGroup[M]):
     """Webhook endpoints, their secrets and deliveries."""
 
     @acts("POST /api/v1/admin/webhook-endpoints")
-    def create_endpoint(self, *, url: str, events: Sequence[str]) -> WebhookEndpointWithSecret:
+    def create_endpoint(
+        self,
+        *,
+        url: str,
+        events: Sequence[str],
+        owner_id: str | None = None,
+    ) -> WebhookEndpointWithSecret:
         """Create a webhook endpoint.
 
         The response contains the signing secret, which cannot be retrieved later. `*` subscribes to
         all events. In production, the URL must begin with https:// and its host must not resolve to
         a private address.
 
-        Access: an admin (system_admin). An admin with a second factor must have verified it
-        recently.
+        With `owner_id`, the endpoint receives only events that name this processor, partner or
+        agent: its transactions, payouts and disputes, its status and its float. Other events never
+        fire.
+
+        Access: an admin (system_admin). Owner roles: merchant_manager, partner_user. An admin with
+        a second factor must have verified it recently.
 
         Example:
             client.webhooks.create_endpoint(
                 url="https://shop.example.com/tapgate",
                 events=["transaction.completed"],
+                owner_id="prc_0800000000000",
             )
         """
 
@@ -47,7 +58,7 @@ class WebhooksOperations(OperationGroup[M]):
 
         With `failing=true`, only endpoints that are disabled or whose last attempt failed.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
 
         Args:
             limit: Maximum number of items.
@@ -63,7 +74,7 @@ class WebhooksOperations(OperationGroup[M]):
     def get_endpoint(self, id: str) -> WebhookEndpointRecord:
         """Get a webhook endpoint.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
 
         Example:
             client.webhooks.get_endpoint("whk_0800000000000")
@@ -85,8 +96,8 @@ class WebhooksOperations(OperationGroup[M]):
         one. After the response, normally only requests already in flight still use the old
         settings.
 
-        Access: an admin (system_admin). An admin with a second factor must have verified it
-        recently.
+        Access: an admin (system_admin). Owner roles: merchant_manager, partner_user. An admin with
+        a second factor must have verified it recently.
 
         Example:
             client.webhooks.update_endpoint(
@@ -110,8 +121,8 @@ class WebhooksOperations(OperationGroup[M]):
         each request is signed with both the new and the old secret. After another rotation during
         this period, the oldest secret is no longer used.
 
-        Access: an admin (system_admin). An admin with a second factor must have verified it
-        recently.
+        Access: an admin (system_admin). Owner roles: merchant_manager, partner_user. An admin with
+        a second factor must have verified it recently.
 
         Args:
             grace_seconds: Default: `0`.
@@ -127,7 +138,7 @@ class WebhooksOperations(OperationGroup[M]):
         `webhook.test` is sent to this endpoint only, regardless of its subscriptions. It is signed,
         retried and listed among the deliveries like any other event.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
 
         Example:
             client.webhooks.send_test_event("whk_0800000000000")
@@ -139,7 +150,7 @@ class WebhooksOperations(OperationGroup[M]):
 
         Pending deliveries fail without further attempts.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
 
         Example:
             client.webhooks.delete_endpoint("whk_0800000000000")
@@ -158,7 +169,7 @@ class WebhooksOperations(OperationGroup[M]):
         `response` is null if no response text was received, or if the event concerns a restricted
         subscriber hidden from the caller.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
 
         Args:
             limit: Maximum number of items.
@@ -175,7 +186,7 @@ class WebhooksOperations(OperationGroup[M]):
 
         `payload` is the request body as it would be sent now.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
 
         Example:
             client.webhooks.get_delivery("whk_0800000000000", "dlv_0800000000000")
@@ -188,7 +199,7 @@ class WebhooksOperations(OperationGroup[M]):
         If the endpoint is paused or disabled, the delivery stays queued until the endpoint is
         active.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
 
         Example:
             client.webhooks.redeliver_event("whk_0800000000000", "dlv_0800000000000")
@@ -209,7 +220,7 @@ class WebhooksOperations(OperationGroup[M]):
         makes at most 1,000 deliveries due: repeat it with the same values until `complete` is true.
         Further repetitions change nothing, so a request can be repeated safely after a timeout.
 
-        Access: an admin (system_admin).
+        Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
 
         Args:
             from_: RFC 3339 time, or date in the platform's time zone; inclusive.
