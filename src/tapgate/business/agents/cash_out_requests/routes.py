@@ -18,6 +18,7 @@ from tapgate.http.api.idempotency import (
 )
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
@@ -36,7 +37,12 @@ from tapgate_client.schemas.transactions import Channel
 
 _PREFIX: Final = "/api/v1/cash-out-requests"
 
-endpoints = Endpoints("Cash-out requests", access=Access(service=True), objects=ObjectAccess.ANY)
+endpoints = Endpoints(
+    "Cash-out requests",
+    access=Access(service=True),
+    objects=ObjectAccess.ANY,
+    owners=NEVER,
+)
 
 
 @endpoints.post(

@@ -17,6 +17,7 @@ from tapgate.http.api.idempotency import (
 )
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
@@ -45,7 +46,11 @@ _FINANCE_ACCESS: Final = Access(roles="FA")
 _NOT_OPEN: Final = (Code.FLOAT_REQUEST_NOT_OPEN,)
 _FUNDING_ERRORS: Final = (*_NOT_OPEN, Code.AGENT_NOT_ACTIVE, Code.COMPLIANCE_REJECTED)
 
-endpoints = Endpoints("Float requests", objects=ObjectAccess.ANY)
+endpoints = Endpoints(
+    "Float requests",
+    objects=ObjectAccess.ANY,
+    owners=NEVER,
+)
 
 
 @endpoints.post(
