@@ -13,6 +13,7 @@ from tapgate.sites.console.console import ACTIONS
 
 #: Endpoints that the console offers outside actions, and where.
 _COVERED_ELSEWHERE = {
+    "POST /api/v1/bank-statements": "the import page",
     "POST /api/v1/cards/upload-csv": "the upload page",
     "PUT /api/v1/batches/{id}/lines": "the page of a draft",
     "POST /api/v1/cards/{serial}/personalize": "the personalization page",
@@ -31,7 +32,6 @@ _NOT_OFFERED = {
         f"POST /api/v1/{resource}/reset-pin/confirm"
         for resource in ("subscribers/{id}", "cards/{serial}", "agents/{id}")
     ),
-    "POST /api/v1/ledger/days/{date}/close",
 }
 
 

@@ -32,8 +32,8 @@ ACTIONS: Final = (
 )
 
 
-class Answer(NamedTuple):
-    """Answer to one of the day's questions. `tone` is good, warn or bad."""
+class Finding(NamedTuple):
+    """Finding about one of the day's questions. `tone` is good, warn or bad."""
 
     tone: str
     text: str
@@ -83,42 +83,42 @@ async def _get_closed_day(request: PageRequest, day: str) -> Any:
 
 def _build_answers(
     request: PageRequest, parts: dict[str, Any], unmatched: dict[str, Any]
-) -> list[Answer]:
-    """Answer what a finance officer asks first."""
+) -> list[Finding]:
+    """Finding what a finance officer asks first."""
     return [
-        Answer("good", request.translate("Yesterday is closed"))
+        Finding("good", request.translate("Yesterday is closed"))
         if parts["closed"]
-        else Answer("warn", request.translate("Yesterday is open")),
+        else Finding("warn", request.translate("Yesterday is open")),
         _describe_difference(request, parts["safeguarding"]["difference"]),
         _describe_payouts(request, len(parts["requested"]["data"])),
         _describe_lines(request, unmatched["count"]),
     ]
 
 
-def _describe_difference(request: PageRequest, difference: str | None) -> Answer:
+def _describe_difference(request: PageRequest, difference: str | None) -> Finding:
     if difference is None:
-        return Answer("warn", request.translate("No bank balance yet"))
+        return Finding("warn", request.translate("No bank balance yet"))
     if Decimal(difference):
-        return Answer("bad", request.translate("The bank disagrees"))
-    return Answer("good", request.translate("The bank agrees"))
+        return Finding("bad", request.translate("The bank disagrees"))
+    return Finding("good", request.translate("The bank agrees"))
 
 
-def _describe_payouts(request: PageRequest, count: int) -> Answer:
+def _describe_payouts(request: PageRequest, count: int) -> Finding:
     if not count:
-        return Answer("good", request.translate("No payout must be paid"))
+        return Finding("good", request.translate("No payout must be paid"))
     text = request.translator.translate_plural(
         count, "{count} payout must be paid", "{count} payouts must be paid"
     )
-    return Answer("warn", text)
+    return Finding("warn", text)
 
 
-def _describe_lines(request: PageRequest, count: int) -> Answer:
+def _describe_lines(request: PageRequest, count: int) -> Finding:
     if not count:
-        return Answer("good", request.translate("Nobody is missing money"))
+        return Finding("good", request.translate("Nobody is missing money"))
     text = request.translator.translate_plural(
         count, "{count} bank line is unmatched", "{count} bank lines are unmatched"
     )
-    return Answer("warn", text)
+    return Finding("warn", text)
 
 
 @pages.get("/console/finance/safeguarding")
