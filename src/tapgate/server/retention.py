@@ -159,7 +159,9 @@ KEPT: Final = {
         "admin_former_identities", "admin_identities", "admin_link_views", "admins", "api_keys",
         "hmac_keys",
     ),
-    "Kept forever, because there are few per day": ("figures", "proofs"),
+    "Kept forever, because there are few per day": (
+        "figures", "proofs", "task_runs", "webhook_redeliveries",
+    ),
     "One row per month or account": (
         "archived_months", "archived_sums", "verified_ranges", "verified_sums",
     ),
