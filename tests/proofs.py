@@ -60,6 +60,7 @@ _JOURNEYS: Final = {
     "console": "test_system.py::test_api_key_is_created_used_and_revoked",
     "guide": "test_guide.py::test_guide_is_searched_navigated_and_accessible",
     "phone": "test_phone_simulator.py::test_transfer_to_a_friend_with_a_wrong_and_a_correct_pin",
+    "portal": "test_portal.py::test_manager_signs_in_and_sees_the_latest_payments",
     "pos": "test_pos_simulator.py::test_payment_links_to_its_ledger_entries",
     "tap_page": "test_phone_simulator.py::test_page_of_a_tapped_card_continues_in_the_chat",
     "verify_page": "test_verify_page.py::test_proof_is_checked_in_the_browser",

@@ -55,7 +55,8 @@ async def test_endpoint_secret_is_shown_once_and_stored_sealed(
         harness.client, admin, events=("card.linked", "alert.created", "card.linked")
     )
     assert created.keys() == {
-        "id", "url", "events", "status", "status_reason", "status_changed_at", "failing_since",
+        "id", "url", "events", "owner_id", "status", "status_reason", "status_changed_at",
+        "failing_since",
         "last_failure_at", "created_by", "created_by_name", "rotated_by", "rotated_by_name",
         "rotated_at", "secret",
     }  # fmt: skip
