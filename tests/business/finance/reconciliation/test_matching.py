@@ -121,11 +121,12 @@ def check_deposit(
             if each.amount == line.amount and (each.reference or "").upper() == name
         ]
         assert same == [deposit]
-        assert [
+        named = [
             each.id
             for each in statement
             if each.amount == line.amount and (each.reference or "").upper() == name
-        ] == [line.id]
+        ]
+        assert named == [line.id]
     else:
         assert abs(deposit.day - line.day) <= MAX_DISTANCE
 
