@@ -828,7 +828,7 @@ export class Operations extends Transport {
    * The period has at most 366 days; by default, it is the last 30 days. A held payment counts from
    * its release. `balance` is the current balance.
    *
-   * Access: an admin with any role.
+   * Access: an admin with any role. Owner roles: merchant_manager.
    */
   getProcessorSummary(id: string, query: { from?: string; to?: string; } = {}, options?: RequestOptions): Promise<schemas.ProcessorSummary> {
     return this.send("GET", `/api/v1/processors/${encodeURIComponent(id)}/summary`, { query }, options);
@@ -839,7 +839,7 @@ export class Operations extends Transport {
    *
    * The secret is returned only in this response.
    *
-   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
+   * Access: an admin (system_admin). Owner roles: merchant_manager. An admin with a second factor must have verified it recently.
    */
   addTerminal(id: string, body: schemas.NewTerminal, options?: RequestOptions): Promise<schemas.TerminalAdded> {
     return this.send("POST", `/api/v1/processors/${encodeURIComponent(id)}/terminals`, { body }, options);
@@ -850,7 +850,7 @@ export class Operations extends Transport {
    *
    * `api_key_id` is the terminal's newest key that is not deleted, or null.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). Owner roles: merchant_cashier, merchant_manager.
    */
   listTerminals(id: string, query: { limit?: number; cursor?: string; } = {}, options?: RequestOptions): List<schemas.TerminalPage, schemas.TerminalRecord> {
     return this.list("GET", `/api/v1/processors/${encodeURIComponent(id)}/terminals`, { query }, options);
@@ -862,7 +862,7 @@ export class Operations extends Transport {
    * Every process rejects the terminal's keys, and payments in which the processor names the
    * terminal, normally before the response is sent.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). Owner roles: merchant_manager.
    */
   blockTerminal(id: string, terminalId: string, body: schemas.OptionalReason = {}, options?: RequestOptions): Promise<schemas.TerminalResponse> {
     return this.send("POST", `/api/v1/processors/${encodeURIComponent(id)}/terminals/${encodeURIComponent(terminalId)}/block`, { body }, options);
@@ -871,7 +871,7 @@ export class Operations extends Transport {
   /**
    * Unblock a terminal.
    *
-   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
+   * Access: an admin (system_admin). Owner roles: merchant_manager. An admin with a second factor must have verified it recently.
    */
   unblockTerminal(id: string, terminalId: string, body: schemas.OptionalReason = {}, options?: RequestOptions): Promise<schemas.TerminalResponse> {
     return this.send("POST", `/api/v1/processors/${encodeURIComponent(id)}/terminals/${encodeURIComponent(terminalId)}/unblock`, { body }, options);
@@ -884,7 +884,7 @@ export class Operations extends Transport {
    * until they are deleted. All of a terminal's keys share one set of idempotency keys, as do all
    * keys of the processor itself. The secret is returned only in this response.
    *
-   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
+   * Access: an admin (system_admin). Owner roles: merchant_manager. An admin with a second factor must have verified it recently.
    */
   createSigningKey(id: string, body: schemas.NewSigningKey = {}, options?: RequestOptions): Promise<schemas.SigningKeyCreated> {
     return this.send("POST", `/api/v1/processors/${encodeURIComponent(id)}/keys`, { body }, options);
@@ -895,7 +895,7 @@ export class Operations extends Transport {
    *
    * Newest first, without deleted keys. `last_used_at` is accurate to within a few seconds.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). Owner roles: merchant_manager.
    */
   listSigningKeys(id: string, query: { limit?: number; cursor?: string; } = {}, options?: RequestOptions): List<schemas.SigningKeyPage, schemas.SigningKeyRecord> {
     return this.list("GET", `/api/v1/processors/${encodeURIComponent(id)}/keys`, { query }, options);
@@ -907,10 +907,22 @@ export class Operations extends Transport {
    * Every process rejects the key, normally before the response is sent. The processor's last key
    * can be deleted too.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). Owner roles: merchant_manager.
    */
   deleteSigningKey(id: string, apiKeyId: string, options?: RequestOptions): Promise<void> {
     return this.send("DELETE", `/api/v1/processors/${encodeURIComponent(id)}/keys/${encodeURIComponent(apiKeyId)}`, {}, options);
+  }
+
+  /**
+   * Get the processor, partner or agent that the user or API key belongs to.
+   *
+   * `status` is `active`, `suspended` or `terminated`. A cashier gets no balances. An agent's
+   * `balance` is the float.
+   *
+   * Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
+   */
+  getOwn(options?: RequestOptions): Promise<schemas.OwnerRecord> {
+    return this.send("GET", `/api/v1/me/owner`, {}, options);
   }
 
   /**
@@ -1007,7 +1019,7 @@ export class Operations extends Transport {
    * Existing keys remain valid until they are deleted. All of a partner's keys share one set of
    * idempotency keys. The secret is returned only in this response.
    *
-   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
+   * Access: an admin (system_admin). Owner roles: partner_user. An admin with a second factor must have verified it recently.
    */
   createPartnerKey(id: string, options?: RequestOptions): Promise<schemas.SigningKeyCreated> {
     return this.send("POST", `/api/v1/admin/partners/${encodeURIComponent(id)}/keys`, {}, options);
@@ -1016,7 +1028,7 @@ export class Operations extends Transport {
   /**
    * List a partner's signing keys, newest first, without deleted keys.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). Owner roles: partner_user.
    */
   listPartnerKeys(id: string, query: { limit?: number; cursor?: string; } = {}, options?: RequestOptions): List<schemas.PartnerKeyPage, schemas.PartnerKeyRecord> {
     return this.list("GET", `/api/v1/admin/partners/${encodeURIComponent(id)}/keys`, { query }, options);
@@ -1028,7 +1040,7 @@ export class Operations extends Transport {
    * Every process rejects the key, normally before the response is sent. The partner's last key can
    * be deleted too.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). Owner roles: partner_user.
    */
   deletePartnerKey(id: string, apiKeyId: string, options?: RequestOptions): Promise<void> {
     return this.send("DELETE", `/api/v1/admin/partners/${encodeURIComponent(id)}/keys/${encodeURIComponent(apiKeyId)}`, {}, options);
@@ -1097,9 +1109,10 @@ export class Operations extends Transport {
    * `search` is either a complete agent ID or a list of words. Each word must occur, ignoring case,
    * in the name, business name or phone number, and at least one word must have 3 or more
    * characters. `address` is a part of the address, ignoring case. With `low_float=true`, only
-   * active agents whose float is below `TAPGATE_FLOAT_LOW` are listed.
+   * active agents whose float is below `TAPGATE_FLOAT_LOW` are listed. An agent_user gets its agent
+   * and its sub-agents.
    *
-   * Access: an API key with the scope `payments:read`; an admin with any role; an internal service's signature.
+   * Access: an API key with the scope `payments:read`; an admin with any role; an internal service's signature. Owner roles: agent_user.
    */
   listAgents(query: { limit?: number; cursor?: string; order?: schemas.NameOrder; phone_number?: string; address?: string; status?: schemas.AgentStatus; agent_type?: schemas.AgentType; parent_agent_id?: string; search?: string; low_float?: boolean; } = {}, options?: RequestOptions): List<schemas.AgentPage, schemas.AgentRecord> {
     return this.list("GET", `/api/v1/agents`, { query }, options);
@@ -1108,7 +1121,7 @@ export class Operations extends Transport {
   /**
    * Get an agent.
    *
-   * Access: an API key with the scope `payments:read`; an admin with any role.
+   * Access: an API key with the scope `payments:read`; an admin with any role. Owner roles: agent_user.
    */
   getAgent(id: string, options?: RequestOptions): Promise<schemas.AgentRecord> {
     return this.send("GET", `/api/v1/agents/${encodeURIComponent(id)}`, {}, options);
@@ -1129,7 +1142,7 @@ export class Operations extends Transport {
   /**
    * Get an agent's float balance and unpaid commission.
    *
-   * Access: an API key with the scope `balance:read`; an admin with any role.
+   * Access: an API key with the scope `balance:read`; an admin with any role. Owner roles: agent_user.
    */
   getAgentBalance(id: string, options?: RequestOptions): Promise<schemas.AgentBalance> {
     return this.send("GET", `/api/v1/agents/${encodeURIComponent(id)}/balance`, {}, options);
@@ -1255,7 +1268,7 @@ export class Operations extends Transport {
    * The platform pays the agent a commission according to the commission rules. Identify the
    * customer by either `subscriber_id` or `card_serial`.
    *
-   * Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin); an internal service's signature.
+   * Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin); an internal service's signature. Owner roles: agent_user.
    */
   cashIn(body: schemas.CashIn, options?: RequestOptions): Promise<schemas.CashReceipt> {
     return this.send("POST", `/api/v1/agents/cashin`, { body, movesMoney: true }, options);
@@ -1269,7 +1282,7 @@ export class Operations extends Transport {
    * is verified first, then the agent's PIN. If the agent's PIN is wrong or locked, `details.party`
    * is `receiver`.
    *
-   * Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin).
+   * Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin). Owner roles: agent_user.
    */
   cashOut(body: schemas.CashOut, options?: RequestOptions): Promise<schemas.CashReceipt> {
     return this.send("POST", `/api/v1/agents/cashout`, { body, movesMoney: true }, options);
@@ -1453,6 +1466,19 @@ export class Operations extends Transport {
   }
 
   /**
+   * Create an account statement for a processor, partner or agent.
+   *
+   * The period, the entries and the files are as in a subscriber's statement; an agent's statement
+   * covers the float. Names of customers are abbreviated, and restricted customers have no name.
+   * Without `owner_id`, the statement is the caller's; admins must name the owner (422).
+   *
+   * Access: an admin (finance_user, support_user, system_admin). Owner roles: agent_user, merchant_manager, partner_user.
+   */
+  createOwnerStatement(body: schemas.OwnerStatementRequest, options?: RequestOptions): Promise<schemas.OwnerStatementRecord> {
+    return this.send("POST", `/api/v1/statements`, { body }, options);
+  }
+
+  /**
    * Download a statement file (CSV or PDF) with its link.
    *
    * Public.
@@ -1478,7 +1504,10 @@ export class Operations extends Transport {
    * `card_serial` of a restricted subscriber fails with `OTP_REQUIRED` for API keys, and for admins
    * who have not verified the code.
    *
-   * Access: an API key with the scope `payments:read`; an admin with any role; an internal service's signature.
+   * A user or an API key of a processor, partner or agent gets its transactions only, with
+   * abbreviated names; the filters select among them. A cashier gets today's and yesterday's.
+   *
+   * Access: an API key with the scope `payments:read`; an admin with any role; an internal service's signature. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */
   listTransactions(query: { limit?: number; cursor?: string; order?: schemas.TransactionOrder; user_id?: string; card_serial?: string; type?: schemas.TransactionType; flow?: schemas.MoneyFlow; status?: schemas.TransactionStatus; failure_code?: string; from?: string; to?: string; } = {}, options?: RequestOptions): List<schemas.TransactionPage, schemas.TransactionRecord> {
     return this.list("GET", `/api/v1/transactions`, { query }, options);
@@ -1493,7 +1522,7 @@ export class Operations extends Transport {
    * `masked`, is `true` for a masked transaction, whose names, card serial and memo are empty. If
    * the file contains a masked transaction, the response has the header `X-Masked: true`.
    *
-   * Access: an API key with the scope `payments:read`; an admin with any role.
+   * Access: an API key with the scope `payments:read`; an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */
   exportTransactions(query: { limit?: number; cursor?: string; order?: schemas.PageOrder; user_id?: string; card_serial?: string; type?: schemas.TransactionType; flow?: schemas.MoneyFlow; status?: schemas.TransactionStatus; failure_code?: string; from?: string; to?: string; } = {}, options?: RequestOptions): Promise<Uint8Array<ArrayBuffer>> {
     return this.send("GET", `/api/v1/transactions/export`, { query }, options);
@@ -1505,7 +1534,7 @@ export class Operations extends Transport {
    * For admins, a restricted subscriber's transaction is masked, as in the list, until a one-time
    * code is verified. For API keys, the request fails with `OTP_REQUIRED`.
    *
-   * Access: an API key with the scope `payments:read`; an admin with any role; an internal service's signature.
+   * Access: an API key with the scope `payments:read`; an admin with any role; an internal service's signature. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */
   getTransaction(id: string, options?: RequestOptions): Promise<schemas.TransactionRecord> {
     return this.send("GET", `/api/v1/transactions/${encodeURIComponent(id)}`, {}, options);
@@ -1573,7 +1602,7 @@ export class Operations extends Transport {
    * money comes from the merchant's settlement account, as in a refund by the merchant. A request
    * by support waits for the approval of finance or a system administrator.
    *
-   * Access: an admin (finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
+   * Access: an admin (finance_user, support_user, system_admin). Owner roles: merchant_cashier, merchant_manager. An admin with a second factor must have verified it recently.
    */
   refundTransaction(id: string, body: schemas.PaymentRefund, options?: RequestOptions): Promise<schemas.RefundReceipt> {
     return this.send("POST", `/api/v1/transactions/${encodeURIComponent(id)}/refund`, { body, movesMoney: true }, options);
@@ -1691,9 +1720,9 @@ export class Operations extends Transport {
    *
    * With a period of at most 366 days and no filter by user or card, the totals are complete.
    * Otherwise they cover the newest 10,000 transactions, and `is_complete` is false if the list has
-   * more.
+   * more. A user or an API key of a processor, partner or agent gets totals over its transactions.
    *
-   * Access: an admin with any role; an internal service's signature.
+   * Access: an admin with any role; an internal service's signature. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */
   getTransactionTotals(query: { user_id?: string; card_serial?: string; type?: schemas.TransactionType; flow?: schemas.MoneyFlow; status?: schemas.TransactionStatus; failure_code?: string; from?: string; to?: string; } = {}, options?: RequestOptions): Promise<schemas.TransactionListTotals> {
     return this.send("GET", `/api/v1/transactions/totals`, { query }, options);
@@ -1720,7 +1749,7 @@ export class Operations extends Transport {
    * not answered in time are listed. The texts of a restricted subscriber's dispute are masked for
    * admins until a one-time code is verified.
    *
-   * Access: an admin with any role; a processor's or terminal's signature; an internal service's signature.
+   * Access: an admin with any role; a processor's or terminal's signature; an internal service's signature. Owner roles: merchant_cashier, merchant_manager.
    */
   listDisputes(query: { limit?: number; cursor?: string; order?: schemas.PageOrder; status?: schemas.DisputeStatus; subscriber_id?: string; processor_id?: string; transaction_id?: string; overdue?: boolean; } = {}, options?: RequestOptions): List<schemas.DisputePage, schemas.DisputeRecord> {
     return this.list("GET", `/api/v1/disputes`, { query }, options);
@@ -1729,7 +1758,7 @@ export class Operations extends Transport {
   /**
    * Get a dispute. Another processor's dispute gets 404.
    *
-   * Access: an admin with any role; a processor's or terminal's signature; an internal service's signature.
+   * Access: an admin with any role; a processor's or terminal's signature; an internal service's signature. Owner roles: merchant_cashier, merchant_manager.
    */
   getDispute(id: string, options?: RequestOptions): Promise<schemas.DisputeRecord> {
     return this.send("GET", `/api/v1/disputes/${encodeURIComponent(id)}`, {}, options);
@@ -1742,7 +1771,7 @@ export class Operations extends Transport {
    * dispute is decided. With `accept`, the disputed amount, at most what remains of the payment, is
    * refunded at once, and the dispute ends. If the merchant has too little money, nothing changes.
    *
-   * Access: an admin (support_user, system_admin); a processor's or terminal's signature.
+   * Access: an admin (support_user, system_admin); a processor's or terminal's signature. Owner roles: merchant_cashier, merchant_manager.
    */
   respondToDispute(id: string, body: schemas.DisputeResponse, options?: RequestOptions): Promise<schemas.DisputeRecord> {
     return this.send("POST", `/api/v1/disputes/${encodeURIComponent(id)}/respond`, { body }, options);
@@ -1773,7 +1802,7 @@ export class Operations extends Transport {
   /**
    * Get the fee rules.
    *
-   * Access: an admin (finance_user, system_admin).
+   * Access: an admin (finance_user, system_admin). Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */
   getFeeRules(options?: RequestOptions): Promise<schemas.FeeRules> {
     return this.send("GET", `/api/v1/fee-rules`, {}, options);
@@ -1811,7 +1840,7 @@ export class Operations extends Transport {
   /**
    * Get the commission rules.
    *
-   * Access: an admin (finance_user, system_admin).
+   * Access: an admin (finance_user, system_admin). Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */
   getCommissionRules(options?: RequestOptions): Promise<schemas.CommissionRules> {
     return this.send("GET", `/api/v1/commission-rules`, {}, options);
@@ -2008,7 +2037,7 @@ export class Operations extends Transport {
    * times `no_pin_limit` per card and day. Above `proof_required_above`, cards that do not sign
    * their taps are rejected with 403 `CARD_PROOF_REQUIRED`.
    *
-   * Access: an API key with the scope `subscribers:read`; an admin with any role; an internal service's signature.
+   * Access: an API key with the scope `subscribers:read`; an admin with any role; an internal service's signature. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */
   getAccountRule(kycLevel: string, options?: RequestOptions): Promise<schemas.AccountRuleRecord> {
     return this.send("GET", `/api/v1/account-rules/${encodeURIComponent(kycLevel)}`, {}, options);
@@ -2305,7 +2334,7 @@ export class Operations extends Transport {
    * Ends the session. Every process rejects the session's access and refresh tokens, normally before
    * the response is sent.
    *
-   * Access: an admin with any role.
+   * Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */
   logOut(options?: RequestOptions): Promise<void> {
     return this.send("POST", `/api/v1/admin/logout`, {}, options);
@@ -2314,7 +2343,7 @@ export class Operations extends Transport {
   /**
    * Get the authenticated admin.
    *
-   * Access: an admin with any role.
+   * Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */
   getMe(options?: RequestOptions): Promise<schemas.Me> {
     return this.send("GET", `/api/v1/admin/me`, {}, options);
@@ -2338,7 +2367,11 @@ export class Operations extends Transport {
    * covers alerts, rules and blocking. `support_user` covers read access and basic support.
    * `finance_user` covers transactions and funding.
    *
-   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
+   * `merchant_manager` and `merchant_cashier` (of a processor), `partner_user` and `agent_user`
+   * require the `owner_id`, and see and change only data of this owner. A merchant_manager
+   * can create managers and cashiers of the manager's processor.
+   *
+   * Access: an admin (system_admin). Owner roles: merchant_manager. An admin with a second factor must have verified it recently.
    */
   createAdmin(body: schemas.NewAdmin, options?: RequestOptions): Promise<schemas.NewAdminRecord> {
     return this.send("POST", `/api/v1/admin/users`, { body }, options);
@@ -2347,11 +2380,12 @@ export class Operations extends Transport {
   /**
    * List admins.
    *
-   * Newest first, including disabled admins.
+   * Newest first, including disabled admins. A merchant_manager gets the users of the manager's
+   * processor.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). Owner roles: merchant_manager.
    */
-  listAdmins(query: { limit?: number; cursor?: string; } = {}, options?: RequestOptions): List<schemas.AdminPage, schemas.Admin> {
+  listAdmins(query: { limit?: number; cursor?: string; type?: schemas.UserType; owner_id?: string; } = {}, options?: RequestOptions): List<schemas.AdminPage, schemas.Admin> {
     return this.list("GET", `/api/v1/admin/users`, { query }, options);
   }
 
@@ -2432,7 +2466,7 @@ export class Operations extends Transport {
    * 403. If too few people could then approve requests under an approval rule, it fails with 422,
    * and `details.missing` lists the operations.
    *
-   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
+   * Access: an admin (system_admin). Owner roles: merchant_manager. An admin with a second factor must have verified it recently.
    */
   disableAdmin(id: string, options?: RequestOptions): Promise<schemas.Admin> {
     return this.send("POST", `/api/v1/admin/users/${encodeURIComponent(id)}/disable`, {}, options);
@@ -2443,7 +2477,7 @@ export class Operations extends Transport {
    *
    * The password is unchanged. Ended sessions are not restored.
    *
-   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
+   * Access: an admin (system_admin). Owner roles: merchant_manager. An admin with a second factor must have verified it recently.
    */
   enableAdmin(id: string, options?: RequestOptions): Promise<schemas.Admin> {
     return this.send("POST", `/api/v1/admin/users/${encodeURIComponent(id)}/enable`, {}, options);
@@ -2547,7 +2581,7 @@ export class Operations extends Transport {
    * 15 minutes. A wrong password fails with 422 and counts as a failed login. Admins who use single
    * sign-on have no password.
    *
-   * Access: an admin with any role. An admin with a second factor must have verified it recently.
+   * Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user. An admin with a second factor must have verified it recently.
    */
   startTotp(body: schemas.TotpEnrollment = {}, options?: RequestOptions): Promise<schemas.TotpSecret> {
     return this.send("POST", `/api/v1/admin/me/totp`, { body }, options);
@@ -2559,7 +2593,7 @@ export class Operations extends Transport {
    * Requires a code from the app or a recovery code. If no passkey remains, the recovery codes are
    * deleted too. Where a second factor is required, the last one cannot be removed (403).
    *
-   * Access: an admin with any role.
+   * Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */
   removeTotp(body: schemas.TotpCode, options?: RequestOptions): Promise<void> {
     return this.send("DELETE", `/api/v1/admin/me/totp`, { body }, options);
@@ -2575,7 +2609,7 @@ export class Operations extends Transport {
    * The confirmed code cannot be used again: to log in, wait for the next one. A token with
    * `enroll_only` remains limited; log in again.
    *
-   * Access: an admin with any role. An admin with a second factor must have verified it recently.
+   * Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user. An admin with a second factor must have verified it recently.
    */
   confirmTotp(body: schemas.TotpCode, options?: RequestOptions): Promise<schemas.NewRecoveryCodes> {
     return this.send("POST", `/api/v1/admin/me/totp/confirm`, { body }, options);
@@ -2586,7 +2620,7 @@ export class Operations extends Transport {
    *
    * Earlier codes stop working. An admin without a second factor has none (404).
    *
-   * Access: an admin with any role. An admin with a second factor must have verified it recently.
+   * Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user. An admin with a second factor must have verified it recently.
    */
   replaceRecoveryCodes(options?: RequestOptions): Promise<schemas.NewRecoveryCodes> {
     return this.send("POST", `/api/v1/admin/me/recovery-codes`, {}, options);
@@ -2600,7 +2634,7 @@ export class Operations extends Transport {
    * or `passkey` with the result of `navigator.credentials.get()` for the options of
    * `POST /api/v1/admin/login/passkey/options`. Failures count as failed logins.
    *
-   * Access: an admin with any role.
+   * Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */
   stepUp(body: schemas.StepUp = {}, options?: RequestOptions): Promise<schemas.VerifiedFactor> {
     return this.send("POST", `/api/v1/admin/me/step-up`, { body }, options);
@@ -2612,7 +2646,7 @@ export class Operations extends Transport {
    * All your other sessions end. A wrong `current_password` fails with 422 and counts as a failed
    * login. The same password rules apply as in `POST /api/v1/admin/users`.
    *
-   * Access: an admin with any role. An admin with a second factor must have verified it recently.
+   * Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user. An admin with a second factor must have verified it recently.
    */
   changePassword(body: schemas.PasswordChange, options?: RequestOptions): Promise<void> {
     return this.send("POST", `/api/v1/admin/me/password`, { body }, options);
@@ -2621,7 +2655,7 @@ export class Operations extends Transport {
   /**
    * Get how the admin sees the console.
    *
-   * Access: an admin with any role.
+   * Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */
   getPreferences(options?: RequestOptions): Promise<schemas.Preferences> {
     return this.send("GET", `/api/v1/admin/me/preferences`, {}, options);
@@ -2633,7 +2667,7 @@ export class Operations extends Transport {
    * Fields that the request omits keep their values. An empty string resets a field to the setting
    * of the browser.
    *
-   * Access: an admin with any role.
+   * Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */
   updatePreferences(body: schemas.PreferencesUpdate = {}, options?: RequestOptions): Promise<schemas.Preferences> {
     return this.send("PUT", `/api/v1/admin/me/preferences`, { body }, options);
@@ -2645,7 +2679,7 @@ export class Operations extends Transport {
    * Newest first. `current` marks this request's session, `console` a console session, `sso` a
    * session that was started with single sign-on. `last_seen_at` is accurate to within a minute.
    *
-   * Access: an admin with any role.
+   * Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */
   listSessions(query: { limit?: number; cursor?: string; } = {}, options?: RequestOptions): List<schemas.SessionPage, schemas.SessionRecord> {
     return this.list("GET", `/api/v1/admin/me/sessions`, { query }, options);
@@ -2656,7 +2690,7 @@ export class Operations extends Transport {
    *
    * Its tokens are rejected, normally before the response is sent.
    *
-   * Access: an admin with any role.
+   * Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */
   endSession(id: string, options?: RequestOptions): Promise<void> {
     return this.send("DELETE", `/api/v1/admin/me/sessions/${encodeURIComponent(id)}`, {}, options);
@@ -2672,7 +2706,7 @@ export class Operations extends Transport {
    * without a password. A wrong password fails with 422 and counts as a failed login. Admins who use
    * single sign-on have no password, and their passkeys only verify sensitive actions.
    *
-   * Access: an admin with any role. An admin with a second factor must have verified it recently.
+   * Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user. An admin with a second factor must have verified it recently.
    */
   startPasskey(body: schemas.PasskeyEnrollment = {}, options?: RequestOptions): Promise<schemas.CreationOptions> {
     return this.send("POST", `/api/v1/admin/me/passkeys/options`, { body }, options);
@@ -2691,7 +2725,7 @@ export class Operations extends Transport {
    *
    * A token with `enroll_only` remains limited; log in again.
    *
-   * Access: an admin with any role. An admin with a second factor must have verified it recently.
+   * Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user. An admin with a second factor must have verified it recently.
    */
   enrollPasskey(body: schemas.NewPasskey, options?: RequestOptions): Promise<schemas.EnrolledPasskey> {
     return this.send("POST", `/api/v1/admin/me/passkeys`, { body }, options);
@@ -2702,7 +2736,7 @@ export class Operations extends Transport {
    *
    * Newest first.
    *
-   * Access: an admin with any role.
+   * Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */
   listPasskeys(query: { limit?: number; cursor?: string; } = {}, options?: RequestOptions): List<schemas.PasskeyPage, schemas.PasskeyRecord> {
     return this.list("GET", `/api/v1/admin/me/passkeys`, { query }, options);
@@ -2713,7 +2747,7 @@ export class Operations extends Transport {
    *
    * It no longer logs in. Where a second factor is required, the last one cannot be removed (403).
    *
-   * Access: an admin with any role. An admin with a second factor must have verified it recently.
+   * Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user. An admin with a second factor must have verified it recently.
    */
   removePasskey(id: string, options?: RequestOptions): Promise<void> {
     return this.send("DELETE", `/api/v1/admin/me/passkeys/${encodeURIComponent(id)}`, {}, options);
@@ -2728,7 +2762,8 @@ export class Operations extends Transport {
    *
    * `rate_limit` (requests per second) and `burst` default to the platform's values. If
    * `allowed_ips` (networks in CIDR notation) is set, requests from other addresses get 403
-   * `FORBIDDEN`. Without `expires_at` the key does not expire.
+   * `FORBIDDEN`. Without `expires_at` the key does not expire. With `owner_id`, the key sees and
+   * changes only data of this processor, partner or agent, within its scopes.
    *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
@@ -2806,8 +2841,9 @@ export class Operations extends Transport {
    *
    * Requests are listed about a second after their response, for `TAPGATE_REQUEST_LOG_DAYS` days.
    * Requests without a valid credential are not logged, and under high load some requests are not.
+   * A merchant_manager or partner_user gets the requests with the keys of the processor or partner.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
    */
   listRequestLogs(query: { limit?: number; cursor?: string; api_key_id?: string; method?: schemas.LoggedMethod; endpoint?: string; status?: number; result?: schemas.RequestResult; error_code?: string; request_id?: string; idempotency_key?: string; transaction_id?: string; from?: string; to?: string; } = {}, options?: RequestOptions): List<schemas.LoggedRequestPage, schemas.LoggedRequest> {
     return this.list("GET", `/api/v1/admin/request-logs`, { query }, options);
@@ -2819,7 +2855,7 @@ export class Operations extends Transport {
    * Includes the query and, if `TAPGATE_REQUEST_LOG_BODIES` is on, the JSON request and response
    * bodies. Secrets, personal data and free texts are replaced by `***`.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
    */
   getRequestLog(id: string, options?: RequestOptions): Promise<schemas.LoggedRequestDetails> {
     return this.send("GET", `/api/v1/admin/request-logs/${encodeURIComponent(id)}`, {}, options);
@@ -2874,7 +2910,10 @@ export class Operations extends Transport {
    * all events. In production, the URL must begin with https:// and its host must not resolve to a
    * private address.
    *
-   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
+   * With `owner_id`, the endpoint receives only events that name this processor, partner or agent:
+   * its transactions, payouts and disputes, its status and its float. Other events never fire.
+   *
+   * Access: an admin (system_admin). Owner roles: merchant_manager, partner_user. An admin with a second factor must have verified it recently.
    */
   createWebhookEndpoint(body: schemas.NewWebhookEndpoint, options?: RequestOptions): Promise<schemas.WebhookEndpointWithSecret> {
     return this.send("POST", `/api/v1/admin/webhook-endpoints`, { body }, options);
@@ -2885,7 +2924,7 @@ export class Operations extends Transport {
    *
    * With `failing=true`, only endpoints that are disabled or whose last attempt failed.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
    */
   listWebhookEndpoints(query: { limit?: number; cursor?: string; failing?: boolean; } = {}, options?: RequestOptions): List<schemas.WebhookEndpointPage, schemas.WebhookEndpointRecord> {
     return this.list("GET", `/api/v1/admin/webhook-endpoints`, { query }, options);
@@ -2894,7 +2933,7 @@ export class Operations extends Transport {
   /**
    * Get a webhook endpoint.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
    */
   getWebhookEndpoint(id: string, options?: RequestOptions): Promise<schemas.WebhookEndpointRecord> {
     return this.send("GET", `/api/v1/admin/webhook-endpoints/${encodeURIComponent(id)}`, {}, options);
@@ -2907,7 +2946,7 @@ export class Operations extends Transport {
    * Setting the status to `active` resumes a paused endpoint and re-enables a disabled one. After
    * the response, normally only requests already in flight still use the old settings.
    *
-   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
+   * Access: an admin (system_admin). Owner roles: merchant_manager, partner_user. An admin with a second factor must have verified it recently.
    */
   updateWebhookEndpoint(id: string, body: schemas.WebhookEndpointUpdate = {}, options?: RequestOptions): Promise<schemas.WebhookEndpointRecord> {
     return this.send("PUT", `/api/v1/admin/webhook-endpoints/${encodeURIComponent(id)}`, { body }, options);
@@ -2918,7 +2957,7 @@ export class Operations extends Transport {
    *
    * Pending deliveries fail without further attempts.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
    */
   deleteWebhookEndpoint(id: string, options?: RequestOptions): Promise<void> {
     return this.send("DELETE", `/api/v1/admin/webhook-endpoints/${encodeURIComponent(id)}`, {}, options);
@@ -2931,7 +2970,7 @@ export class Operations extends Transport {
    * each request is signed with both the new and the old secret. After another rotation during this
    * period, the oldest secret is no longer used.
    *
-   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
+   * Access: an admin (system_admin). Owner roles: merchant_manager, partner_user. An admin with a second factor must have verified it recently.
    */
   rotateWebhookSecret(id: string, body: schemas.SecretRotation = {}, options?: RequestOptions): Promise<schemas.WebhookEndpointWithSecret> {
     return this.send("POST", `/api/v1/admin/webhook-endpoints/${encodeURIComponent(id)}/rotate-secret`, { body }, options);
@@ -2943,7 +2982,7 @@ export class Operations extends Transport {
    * `webhook.test` is sent to this endpoint only, regardless of its subscriptions. It is signed,
    * retried and listed among the deliveries like any other event.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
    */
   sendTestEvent(id: string, options?: RequestOptions): Promise<schemas.WebhookDelivery> {
     return this.send("POST", `/api/v1/admin/webhook-endpoints/${encodeURIComponent(id)}/test`, {}, options);
@@ -2955,7 +2994,7 @@ export class Operations extends Transport {
    * `response` is null if no response text was received, or if the event concerns a restricted
    * subscriber hidden from the caller.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
    */
   listDeliveries(id: string, query: { limit?: number; cursor?: string; status?: schemas.WebhookDeliveryStatus; } = {}, options?: RequestOptions): List<schemas.WebhookDeliveryPage, schemas.WebhookDelivery> {
     return this.list("GET", `/api/v1/admin/webhook-endpoints/${encodeURIComponent(id)}/deliveries`, { query }, options);
@@ -2966,7 +3005,7 @@ export class Operations extends Transport {
    *
    * `payload` is the request body as it would be sent now.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
    */
   getDelivery(id: string, deliveryId: string, options?: RequestOptions): Promise<schemas.WebhookDeliveryDetails> {
     return this.send("GET", `/api/v1/admin/webhook-endpoints/${encodeURIComponent(id)}/deliveries/${encodeURIComponent(deliveryId)}`, {}, options);
@@ -2977,7 +3016,7 @@ export class Operations extends Transport {
    *
    * If the endpoint is paused or disabled, the delivery stays queued until the endpoint is active.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
    */
   redeliverEvent(id: string, deliveryId: string, options?: RequestOptions): Promise<schemas.WebhookDelivery> {
     return this.send("POST", `/api/v1/admin/webhook-endpoints/${encodeURIComponent(id)}/deliveries/${encodeURIComponent(deliveryId)}/redeliver`, {}, options);
@@ -2990,7 +3029,7 @@ export class Operations extends Transport {
    * at most 1,000 deliveries due: repeat it with the same values until `complete` is true. Further
    * repetitions change nothing, so a request can be repeated safely after a timeout.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). Owner roles: merchant_manager, partner_user.
    */
   redeliverPeriod(id: string, body: schemas.PeriodRedelivery, options?: RequestOptions): Promise<schemas.PeriodRedeliveryResult> {
     return this.send("POST", `/api/v1/admin/webhook-endpoints/${encodeURIComponent(id)}/redeliver`, { body }, options);
@@ -3394,7 +3433,7 @@ export class Operations extends Transport {
    * Another admin must verify the account before payouts can use it. An owner cannot have the same
    * number twice, unless the other account is blocked.
    *
-   * Access: an admin (finance_user, system_admin). An admin with a second factor must have verified it recently.
+   * Access: an admin (finance_user, system_admin). Owner roles: merchant_manager, partner_user. An admin with a second factor must have verified it recently.
    */
   createBankAccount(body: schemas.NewBankAccount, options?: RequestOptions): Promise<schemas.BankAccountRecord> {
     return this.send("POST", `/api/v1/bank-accounts`, { body }, options);
@@ -3405,7 +3444,7 @@ export class Operations extends Transport {
    *
    * `number` has the last four characters.
    *
-   * Access: an admin (finance_user, system_admin).
+   * Access: an admin (finance_user, system_admin). Owner roles: agent_user, merchant_manager, partner_user.
    */
   listBankAccounts(query: { limit?: number; cursor?: string; owner_id?: string; owner_type?: schemas.BankAccountOwner; status?: schemas.BankAccountStatus; } = {}, options?: RequestOptions): List<schemas.BankAccountPage, schemas.BankAccountRecord> {
     return this.list("GET", `/api/v1/bank-accounts`, { query }, options);
@@ -3414,7 +3453,7 @@ export class Operations extends Transport {
   /**
    * Get a bank account with its complete number.
    *
-   * Access: an admin (finance_user, system_admin).
+   * Access: an admin (finance_user, system_admin). Owner roles: agent_user, merchant_manager, partner_user.
    */
   getBankAccount(id: string, options?: RequestOptions): Promise<schemas.BankAccountRecord> {
     return this.send("GET", `/api/v1/bank-accounts/${encodeURIComponent(id)}`, {}, options);
@@ -3453,7 +3492,7 @@ export class Operations extends Transport {
    * less than `TAPGATE_BANK_ACCOUNT_COOLDOWN` seconds ago gets 403 `FORBIDDEN`, with
    * `details.until`.
    *
-   * Access: an admin (finance_user, system_admin). An admin with a second factor must have verified it recently.
+   * Access: an admin (finance_user, system_admin). Owner roles: merchant_manager, partner_user. An admin with a second factor must have verified it recently.
    */
   requestPayout(body: schemas.NewPayoutRequest, options?: RequestOptions): Promise<schemas.BankPayoutReceipt> {
     return this.send("POST", `/api/v1/payouts`, { body, movesMoney: true }, options);
@@ -3462,7 +3501,7 @@ export class Operations extends Transport {
   /**
    * List payouts, newest first.
    *
-   * Access: an admin (finance_user, system_admin).
+   * Access: an admin (finance_user, system_admin). Owner roles: agent_user, merchant_manager, partner_user.
    */
   listPayouts(query: { limit?: number; cursor?: string; owner_id?: string; status?: schemas.PayoutStatus; run_id?: string; from?: string; to?: string; } = {}, options?: RequestOptions): List<schemas.PayoutPage, schemas.PayoutRecord> {
     return this.list("GET", `/api/v1/payouts`, { query }, options);
@@ -3471,7 +3510,7 @@ export class Operations extends Transport {
   /**
    * Get a payout.
    *
-   * Access: an admin (finance_user, system_admin).
+   * Access: an admin (finance_user, system_admin). Owner roles: agent_user, merchant_manager, partner_user.
    */
   getPayout(id: string, options?: RequestOptions): Promise<schemas.PayoutRecord> {
     return this.send("GET", `/api/v1/payouts/${encodeURIComponent(id)}`, {}, options);
@@ -3557,7 +3596,7 @@ export class Operations extends Transport {
   /**
    * Get a processor's payout schedule.
    *
-   * Access: an admin (finance_user, system_admin).
+   * Access: an admin (finance_user, system_admin). Owner roles: merchant_manager.
    */
   getPayoutSchedule(id: string, options?: RequestOptions): Promise<schemas.PayoutSchedule> {
     return this.send("GET", `/api/v1/processors/${encodeURIComponent(id)}/payout-schedule`, {}, options);
@@ -3571,7 +3610,7 @@ export class Operations extends Transport {
    * percentage of the available balance at that moment. If an approval rule guards `payouts`, the
    * payout waits for approval.
    *
-   * Access: an admin (finance_user, system_admin).
+   * Access: an admin (finance_user, system_admin). Owner roles: merchant_manager.
    */
   setPayoutSchedule(id: string, body: schemas.PayoutSchedule, options?: RequestOptions): Promise<schemas.PayoutSchedule> {
     return this.send("PUT", `/api/v1/processors/${encodeURIComponent(id)}/payout-schedule`, { body }, options);

@@ -49,6 +49,7 @@ export interface Admin {
   email: string;
   name: string;
   role: AdminRole;
+  owner_id: string | null;
   created_at: string;
   last_login_at: string | null;
   status: AdminStatus;
@@ -75,7 +76,7 @@ export interface AdminPage {
   masked?: boolean;
 }
 
-export type AdminRole = "system_admin" | "compliance_user" | "support_user" | "finance_user";
+export type AdminRole = "system_admin" | "compliance_user" | "support_user" | "finance_user" | "merchant_manager" | "merchant_cashier" | "partner_user" | "agent_user";
 
 export type AdminStatus = "active" | "disabled";
 
@@ -302,6 +303,7 @@ export interface ApiKeyRecord {
   id: string;
   name: string;
   scopes: Scope[];
+  owner_id: string | null;
   prefix: string;
   rate_limit: number | null;
   burst: number | null;
@@ -321,6 +323,7 @@ export interface ApiKeyWithSecret {
   id: string;
   name: string;
   scopes: Scope[];
+  owner_id: string | null;
   prefix: string;
   rate_limit: number | null;
   burst: number | null;
@@ -434,7 +437,7 @@ export interface ApprovalRule {
   operation: GuardableOperation;
   /** Decimal amount in major units */
   above?: string | null;
-  roles: AdminRole[];
+  roles: PlatformRole[];
   /** Default: `1` */
   approvers?: number | null;
   /** Default: `86400` */
@@ -2166,6 +2169,7 @@ export interface Me {
   email: string;
   name: string;
   role: AdminRole;
+  owner_id: string | null;
   created_at: string;
   last_login_at: string | null;
   factors: Factor[];
@@ -2229,12 +2233,17 @@ export interface NetworkLiquidity {
   data: AgentLiquidity[];
 }
 
-/** New admin. Without a password, the response has a link with which the admin sets one. */
+/**
+ * New admin. Without a password, the response has a link with which the admin sets one.
+ *
+ *     `owner_id` is the processor, partner or agent that a user with such a role belongs to.
+ */
 export interface NewAdmin {
   email: string;
   password?: string | null;
   name: string;
   role: AdminRole;
+  owner_id?: string | null;
 }
 
 /** New admin's record. `invitation` is present if no password was given. */
@@ -2243,6 +2252,7 @@ export interface NewAdminRecord {
   email: string;
   name: string;
   role: AdminRole;
+  owner_id: string | null;
   created_at: string;
   last_login_at: string | null;
   status: AdminStatus;
@@ -2262,9 +2272,11 @@ export interface NewAlert {
   rule_id?: string | null;
 }
 
+/** New API key. With `owner_id`, the scopes apply to that processor, partner or agent only. */
 export interface NewApiKey {
   name: string;
   scopes: Scope[];
+  owner_id?: string | null;
   rate_limit?: number | null;
   burst?: number | null;
   allowed_ips?: string[] | null;
@@ -2442,9 +2454,11 @@ export interface NewTerminal {
   name: string;
 }
 
+/** New webhook endpoint. With `owner_id`, only for events that name this owner. */
 export interface NewWebhookEndpoint {
   url: string;
   events: WebhookEventFilter[];
+  owner_id?: string | null;
 }
 
 export interface NodeList {
@@ -2581,6 +2595,53 @@ export interface Overview {
 }
 
 export type OverviewPeriod = "day" | "week" | "month" | "custom";
+
+/**
+ * The caller's processor, partner or agent.
+ *
+ *     A cashier gets no balances. An agent's `balance` is the float, and only an agent has a
+ *     `commission_balance`.
+ */
+export interface OwnerRecord {
+  id: string;
+  type: OwnerType;
+  name: string;
+  status: string;
+  account_id: string;
+  balance?: string;
+  available?: string;
+  commission_balance?: string;
+  currency: string;
+  created_at: string;
+}
+
+/** A processor's, partner's or agent's statement. */
+export interface OwnerStatementRecord {
+  statement_id: string;
+  currency: string;
+  period: StatementPeriod;
+  opening_balance: string;
+  closing_balance: string;
+  total_credits: string;
+  total_debits: string;
+  transaction_count: number;
+  generated_at: string;
+  entries?: EntryRecord[];
+  statement_url?: string;
+  expires_at?: string;
+  owner: StatementHolder;
+}
+
+/** Statement request. Without `owner_id`, the owner of the caller. */
+export interface OwnerStatementRequest {
+  owner_id?: string | null;
+  from: string;
+  to: string;
+  /** Default: `json` */
+  format?: StatementFormat | null;
+}
+
+export type OwnerType = "processor" | "partner" | "agent";
 
 export interface P2pReceipt {
   success: boolean;
@@ -3023,6 +3084,8 @@ export interface PlatformBalances {
   clearing: string;
   under_review: string;
 }
+
+export type PlatformRole = "system_admin" | "compliance_user" | "support_user" | "finance_user";
 
 export interface PlatformSnapshot {
   as_of: string;
@@ -3755,10 +3818,9 @@ export interface StatementPeriod {
   to: string;
 }
 
-/** A statement: with `entries` for JSON, with `statement_url` and `expires_at` for a file. */
+/** A subscriber's statement. */
 export interface StatementRecord {
   statement_id: string;
-  subscriber: StatementHolder;
   currency: string;
   period: StatementPeriod;
   opening_balance: string;
@@ -3770,6 +3832,7 @@ export interface StatementRecord {
   entries?: EntryRecord[];
   statement_url?: string;
   expires_at?: string;
+  subscriber: StatementHolder;
 }
 
 export interface StatementRequest {
@@ -4361,6 +4424,8 @@ export interface UserEntity {
   displayName: string;
 }
 
+export type UserType = "platform" | "owner";
+
 /**
  * Result of verifying the audit log, with the first mismatch if there is one.
  *
@@ -4500,6 +4565,7 @@ export interface WebhookEndpointRecord {
   id: string;
   url: string;
   events: WebhookEventFilter[];
+  owner_id: string | null;
   status: WebhookEndpointStatus;
   status_reason: string | null;
   status_changed_at: string;
@@ -4526,6 +4592,7 @@ export interface WebhookEndpointWithSecret {
   id: string;
   url: string;
   events: WebhookEventFilter[];
+  owner_id: string | null;
   status: WebhookEndpointStatus;
   status_reason: string | null;
   status_changed_at: string;

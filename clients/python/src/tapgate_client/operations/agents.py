@@ -88,10 +88,11 @@ class AgentsOperations(OperationGroup[M]):
         `search` is either a complete agent ID or a list of words. Each word must occur, ignoring
         case, in the name, business name or phone number, and at least one word must have 3 or more
         characters. `address` is a part of the address, ignoring case. With `low_float=true`, only
-        active agents whose float is below `TAPGATE_FLOAT_LOW` are listed.
+        active agents whose float is below `TAPGATE_FLOAT_LOW` are listed. An agent_user gets its
+        agent and its sub-agents.
 
         Access: an API key with the scope `payments:read`; an admin with any role; an internal
-        service's signature.
+        service's signature. Owner roles: agent_user.
 
         Args:
             limit: Maximum number of items.
@@ -113,7 +114,8 @@ class AgentsOperations(OperationGroup[M]):
     def get(self, id: str) -> AgentRecord:
         """Get an agent.
 
-        Access: an API key with the scope `payments:read`; an admin with any role.
+        Access: an API key with the scope `payments:read`; an admin with any role. Owner roles:
+        agent_user.
 
         Example:
             client.agents.get("agt_0800000000000")
@@ -123,7 +125,8 @@ class AgentsOperations(OperationGroup[M]):
     def get_balance(self, id: str) -> AgentBalance:
         """Get an agent's float balance and unpaid commission.
 
-        Access: an API key with the scope `balance:read`; an admin with any role.
+        Access: an API key with the scope `balance:read`; an admin with any role. Owner roles:
+        agent_user.
 
         Example:
             client.agents.get_balance("agt_0800000000000")
@@ -372,7 +375,7 @@ class AgentsOperations(OperationGroup[M]):
         the customer by either `subscriber_id` or `card_serial`.
 
         Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin);
-        an internal service's signature.
+        an internal service's signature. Owner roles: agent_user.
 
         Args:
             currency: The platform currency's ISO 4217 code.
@@ -412,6 +415,7 @@ class AgentsOperations(OperationGroup[M]):
         locked, `details.party` is `receiver`.
 
         Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin).
+        Owner roles: agent_user.
 
         Args:
             currency: The platform currency's ISO 4217 code.

@@ -24,6 +24,7 @@ from tapgate_client.operations.general_ledger import GeneralLedgerOperations
 from tapgate_client.operations.in_app_payments import InAppPaymentsOperations
 from tapgate_client.operations.messages import MessagesOperations
 from tapgate_client.operations.overview import OverviewOperations
+from tapgate_client.operations.owners import OwnersOperations
 from tapgate_client.operations.partners import PartnersOperations
 from tapgate_client.operations.payouts import PayoutsOperations
 from tapgate_client.operations.pos import PosOperations
@@ -57,6 +58,8 @@ class AllOperations(OperationGroup[M]):
         self.in_app_payments: InAppPaymentsOperations[M] = InAppPaymentsOperations(transport)
         #: Processors, their terminals, signing keys and settlement transfers.
         self.processors: ProcessorsOperations[M] = ProcessorsOperations(transport)
+        #: The processor, partner or agent that a user or an API key belongs to.
+        self.owners: OwnersOperations[M] = OwnersOperations(transport)
         #: Funding partners, their signing keys, and top-ups from their accounts.
         self.partners: PartnersOperations[M] = PartnersOperations(transport)
         #: Agents, their float, cash-in, cash-out and commissions.

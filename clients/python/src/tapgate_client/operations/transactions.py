@@ -52,8 +52,12 @@ class TransactionsOperations(OperationGroup[M]):
         or `card_serial` of a restricted subscriber fails with `OTP_REQUIRED` for API keys, and for
         admins who have not verified the code.
 
+        A user or an API key of a processor, partner or agent gets its transactions only, with
+        abbreviated names; the filters select among them. A cashier gets today's and yesterday's.
+
         Access: an API key with the scope `payments:read`; an admin with any role; an internal
-        service's signature.
+        service's signature. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user.
 
         Args:
             limit: Maximum number of items.
@@ -99,7 +103,8 @@ class TransactionsOperations(OperationGroup[M]):
         empty. If the file contains a masked transaction, the response has the header `X-Masked:
         true`.
 
-        Access: an API key with the scope `payments:read`; an admin with any role.
+        Access: an API key with the scope `payments:read`; an admin with any role. Owner roles:
+        agent_user, merchant_cashier, merchant_manager, partner_user.
 
         Args:
             limit: Maximum number of items.
@@ -128,7 +133,8 @@ class TransactionsOperations(OperationGroup[M]):
         one-time code is verified. For API keys, the request fails with `OTP_REQUIRED`.
 
         Access: an API key with the scope `payments:read`; an admin with any role; an internal
-        service's signature.
+        service's signature. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user.
 
         Example:
             client.transactions.get("txn_0800000000000")
@@ -238,8 +244,8 @@ class TransactionsOperations(OperationGroup[M]):
         money comes from the merchant's settlement account, as in a refund by the merchant. A
         request by support waits for the approval of finance or a system administrator.
 
-        Access: an admin (finance_user, support_user, system_admin). An admin with a second factor
-        must have verified it recently.
+        Access: an admin (finance_user, support_user, system_admin). Owner roles: merchant_cashier,
+        merchant_manager. An admin with a second factor must have verified it recently.
 
         Args:
             currency: The platform currency's ISO 4217 code.
@@ -327,9 +333,11 @@ class TransactionsOperations(OperationGroup[M]):
 
         With a period of at most 366 days and no filter by user or card, the totals are complete.
         Otherwise they cover the newest 10,000 transactions, and `is_complete` is false if the list
-        has more.
+        has more. A user or an API key of a processor, partner or agent gets totals over its
+        transactions.
 
-        Access: an admin with any role; an internal service's signature.
+        Access: an admin with any role; an internal service's signature. Owner roles: agent_user,
+        merchant_cashier, merchant_manager, partner_user.
 
         Args:
             user_id: Subscriber, agent, processor or partner ID.
