@@ -55,7 +55,7 @@ class DisputeDriver(PosDriver):
         return record
 
     async def list_messages(self) -> list[str]:
-        """Return what the customer was told about disputes, oldest first."""
+        """Return the customer's messages about disputes, oldest first."""
         sent = await self.harness.list_pending_messages(
             self.customer["phone_number"], "dispute_updated"
         )

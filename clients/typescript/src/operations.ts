@@ -3472,7 +3472,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Block a bank account for good.
+   * Block a bank account permanently.
    *
    * Requested payouts to the account stay requested, and payout runs leave them out.
    *
@@ -3552,7 +3552,7 @@ export class Operations extends Transport {
   /**
    * Submit requested payouts to the bank.
    *
-   * All requested payouts, or those of one owner type, become `submitted`. Download the bank file of
+   * All requested payouts, or only one owner type's, become `submitted`. Download the bank file of
    * the run and upload it to your bank. Payouts to bank accounts that were blocked since are left
    * out.
    *
@@ -3621,7 +3621,7 @@ export class Operations extends Transport {
    *
    * Send the file as the request body, or as `file` in a multipart form: camt.053 (versions 02 and
    * 08), MT940 or CSV, at most 8 MiB and 50,000 lines. A CSV file has the columns `date`, `amount`,
-   * `reference` and `description` with signed amounts, or those of the account's saved mapping.
+   * `reference` and `description` with signed amounts, or those in the account's saved mapping.
    * `bank_account_id` names the account for CSV; without it, the platform's only verified one is
    * used.
    *

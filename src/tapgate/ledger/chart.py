@@ -24,7 +24,7 @@ COMMISSION_EXPENSE: Final = AccountKind.COMMISSION_EXPENSE.value
 CASH: Final = AccountKind.CASH.value
 #: What was paid out by the ledger, but not yet by the bank.
 PAYOUTS_IN_TRANSIT: Final = AccountKind.PAYOUTS_IN_TRANSIT.value
-#: Bank items that nobody has explained yet.
+#: Bank items without an explanation yet.
 SUSPENSE: Final = AccountKind.SUSPENSE.value
 PLATFORM_ACCOUNT_KINDS: Final = (FEES, COMMISSION_EXPENSE, CASH, PAYOUTS_IN_TRANSIT, SUSPENSE)
 

@@ -134,7 +134,7 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
     #: Set while the person may have an unclosed support request: "told" once the person knows that
     #: further texts are passed on to it.
     support: Literal["open", "told"] | None = None
-    #: The menu of a person with an agent's phone: the agent's, or that of the own wallet.
+    #: The menu of a person with an agent's phone: an agent's or a customer's menu.
     role: Literal["agent", "wallet"] | None = None
 
 

@@ -23,7 +23,7 @@ from tapgate_client.schemas.payouts import (
 )
 
 _BANK_CODE: Final = "SLCBSLFR"
-#: The system verifies the demo's bank accounts, because nobody may verify their own.
+#: The system verifies the demo's bank accounts, because an admin may not verify an added account.
 _SYSTEM_ADMIN_ID: Final = 1
 
 

@@ -94,7 +94,7 @@ def list_requests(
         yield build_request(endpoint, foreign, serial), build_request(endpoint, unknown, other)
         own = {OWN_PREFIXES[caller.role]: caller.owner_id}
         if foreign.keys() & own.keys() and len(foreign) > 1:
-            # An object of another owner below the own record.
+            # A foreign owner's object below the caller's record.
             yield (
                 build_request(endpoint, foreign | own, serial),
                 build_request(endpoint, unknown | own, other),

@@ -26,7 +26,7 @@ from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.approvals import ApprovalResponse, Operation
 
 #: Operations that approval rules also hold for an owner's users: money leaves the platform, or goes
-#: back to a customer. An owner's keys, terminals and users concern nobody else.
+#: back to a customer. An owner's keys, terminals and users affect no other owner.
 _OWNER_OPERATIONS: Final = frozenset({Operation.PAYOUTS, Operation.REFUNDS})
 #: Principals whose requests can be held. An API key acts for the admin who created it.
 _GUARDED_KINDS: Final = ("admin", "api_key")

@@ -135,7 +135,7 @@ def read_text(
             intent=intent,
             is_late=event.is_late,
             command=None if command is None else meanings.get(command, command),
-            # An agent who says "commission" asks for the own one, not for the fees.
+            # For an agent, "commission" is the agent's commission, not the fees.
             small_talk=None if command in _AGENT_WORDS and meanings else classify_small_talk(text),
             step=step,
             conversation=conversation,

@@ -22,7 +22,7 @@ class Correction(NamedTuple):
 
 
 def parse_correction(text: str, currency: str) -> Correction | None:
-    """Return what the text corrects, or None. An ambiguous amount is asked for again."""
+    """Return what the text corrects, or None. An ambiguous amount is repeated as a question."""
     if len(text) > MAX_LENGTH:
         return None
     plain = write_digits(text)

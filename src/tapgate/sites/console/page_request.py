@@ -45,7 +45,7 @@ SECURITY_HEADERS: Final[Mapping[str, str]] = {
 _HTML_CONTENT_TYPE: Final = "text/html; charset=utf-8"
 _LARGE_FORM_BYTES: Final = 64 * 1024
 Query = Mapping[str, str | int]
-#: Sites with pages for signed-in people: the platform's own, and those of a merchant, partner or
+#: Sites with pages for signed-in people of the platform, or of a merchant, partner or
 #: agent. Everyone has the one or the other.
 CONSOLE: Final = "/console"
 PORTAL: Final = "/portal"

@@ -1,4 +1,4 @@
-"""Float requests: who is asked when, funding, decline, cancellation and parallel decisions."""
+"""Float requests: when finance takes over, funding, decline, cancellation and parallel calls."""
 
 import asyncio
 from typing import Any

@@ -50,7 +50,7 @@ class Model:
 
     @property
     def cash(self) -> int:
-        """What the ledger must have: the bank without the lines that nobody has booked."""
+        """What the ledger must have: the bank without lines that are not booked."""
         open_lines = sum(amount for amount, status in self.lines.values() if status != "posted")
         return self.bank - open_lines
 

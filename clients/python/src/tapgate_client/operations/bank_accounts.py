@@ -95,7 +95,7 @@ class BankAccountsOperations(OperationGroup[M]):
 
     @acts("POST /api/v1/bank-accounts/{id}/block")
     def block(self, id: str, *, reason: str) -> BankAccountRecord:
-        """Block a bank account for good.
+        """Block a bank account permanently.
 
         Requested payouts to the account stay requested, and payout runs leave them out.
 

@@ -182,9 +182,9 @@ class PayoutsOperations(OperationGroup[M]):
     ) -> PayoutRunRecord:
         """Submit requested payouts to the bank.
 
-        All requested payouts, or those of one owner type, become `submitted`. Download the bank
-        file of the run and upload it to your bank. Payouts to bank accounts that were blocked since
-        are left out.
+        All requested payouts, or only one owner type's, become `submitted`. Download the bank file
+        of the run and upload it to your bank. Payouts to bank accounts that were blocked since are
+        left out.
 
         Access: an admin (finance_user, system_admin). An admin with a second factor must have
         verified it recently.

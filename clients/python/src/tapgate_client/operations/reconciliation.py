@@ -28,7 +28,7 @@ class ReconciliationOperations(OperationGroup[M]):
 
         Send the file as the request body, or as `file` in a multipart form: camt.053 (versions 02
         and 08), MT940 or CSV, at most 8 MiB and 50,000 lines. A CSV file has the columns `date`,
-        `amount`, `reference` and `description` with signed amounts, or those of the account's saved
+        `amount`, `reference` and `description` with signed amounts, or those in the account's saved
         mapping. `bank_account_id` names the account for CSV; without it, the platform's only
         verified one is used.
 

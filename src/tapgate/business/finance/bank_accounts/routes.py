@@ -130,7 +130,7 @@ async def verify_bank_account(
 async def block_bank_account(
     request: RequestContext, tx: Transaction, id: BankAccountId, body: Reason
 ) -> BankAccountRecord:
-    """Block a bank account for good.
+    """Block a bank account permanently.
 
     Requested payouts to the account stay requested, and payout runs leave them out.
     """

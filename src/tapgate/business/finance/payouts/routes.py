@@ -206,7 +206,7 @@ async def create_payout_run(
 ) -> Reply[PayoutRunRecord]:
     """Submit requested payouts to the bank.
 
-    All requested payouts, or those of one owner type, become `submitted`. Download the bank file of
+    All requested payouts, or only one owner type's, become `submitted`. Download the bank file of
     the run and upload it to your bank. Payouts to bank accounts that were blocked since are left
     out.
     """

@@ -81,7 +81,7 @@ async def import_bank_statement(
 
     Send the file as the request body, or as `file` in a multipart form: camt.053 (versions 02 and
     08), MT940 or CSV, at most 8 MiB and 50,000 lines. A CSV file has the columns `date`, `amount`,
-    `reference` and `description` with signed amounts, or those of the account's saved mapping.
+    `reference` and `description` with signed amounts, or those in the account's saved mapping.
     `bank_account_id` names the account for CSV; without it, the platform's only verified one is
     used.
 

@@ -77,7 +77,7 @@ def _reply_with_menu(turn: Turn, found: Subscriber | None) -> Next:
 
 
 def _handle_agent(turn: Turn, found: Agent | None) -> Next:
-    """Show an agent the agent's menu, unless the agent has switched to the own wallet."""
+    """Show an agent the agent's menu, unless the agent has switched to a wallet."""
     turn.update(agent=found)
     role = None if found is None else turn.person.role or "agent"
     turn.update_person(role=role)

@@ -1,4 +1,4 @@
-"""Parser for CSV statements: the platform's own columns, or those of a saved mapping."""
+"""Parser for CSV statements with the platform's columns or a saved mapping."""
 
 import csv
 import io
