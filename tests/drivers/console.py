@@ -34,11 +34,14 @@ def contains_digits(text: str, digits: str) -> bool:
 
 
 class ConsoleClient:
-    """Client of one admin. `referer` is the last page opened, from which forms are submitted."""
+    """Client of one admin. `referer` is the last page opened, from which forms are submitted.
+
+    `site` is `/portal` for a user of a merchant, partner or agent.
+    """
 
     def __init__(self, client: httpx2.AsyncClient) -> None:
         self.client = client
-        self.referer = "/console"
+        self.site = self.referer = "/console"
 
     @property
     def origin(self) -> str:
@@ -76,7 +79,7 @@ class ConsoleClient:
 
     async def get_csrf_token(self) -> str:
         """Return the session's CSRF token, read from the account page."""
-        match = _CSRF_PATTERN.search((await self.client.get("/console/account")).text)
+        match = _CSRF_PATTERN.search((await self.client.get(f"{self.site}/account")).text)
         assert match is not None, "the client is not signed in"
         return match[1]
 
@@ -117,7 +120,9 @@ class ConsoleClient:
         self, name: str, form: FormFields | None = None, **path_params: str
     ) -> httpx2.Response:
         """Open an action's dialog and submit it; `path_params` go into the query string."""
-        address = f"/console/actions/{name}" + (f"?{urlencode(path_params)}" if path_params else "")
+        address = f"{self.site}/actions/{name}" + (
+            f"?{urlencode(path_params)}" if path_params else ""
+        )
         response = await self.get_partial(address)
         assert response.status_code == 200, f"{address}: {response.status_code} {response.text}"
         hidden = dict(_HIDDEN_FIELD_PATTERN.findall(response.text))

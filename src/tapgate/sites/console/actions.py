@@ -11,7 +11,7 @@ from tapgate.sites.console import pickers, stale_check, step_up
 from tapgate.sites.console.form_errors import describe_error, describe_field_error
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.forms import FormData
-from tapgate.sites.console.page_request import PageRequest, build_path
+from tapgate.sites.console.page_request import CONSOLE, PageRequest, build_path
 from tapgate.sites.console.rendering import end_sentence
 from tapgate.sites.console.site import Pages
 from tapgate.sites.console.translation.translator import Translator
@@ -179,7 +179,7 @@ def _render_result(
     path = (
         request.previous_path
         if action.redirect_path is None
-        else build_path(action.redirect_path, {**_get_string_values(response), **path_params})
+        else _build_redirect(request, action, {**_get_string_values(response), **path_params})
     )
     return request.redirect(
         path,
@@ -187,6 +187,12 @@ def _render_result(
         if action.message_field is None
         else end_sentence(_describe_result(request, response[action.message_field])),
     )
+
+
+def _build_redirect(request: PageRequest, action: Action, names: Mapping[str, str]) -> str:
+    """Return the path of the page to open. The portal's paths are those of the console."""
+    assert action.redirect_path is not None
+    return build_path(action.redirect_path.replace(CONSOLE, request.site, 1), names)
 
 
 def _describe_result(request: PageRequest, message: str) -> str:
@@ -308,7 +314,8 @@ async def _build_body(request: PageRequest, action: Action) -> dict[str, Any]:
     form, body, problems = request.form, dict[str, Any](), dict[str, str]()
     country = request.context.services.settings.country
     for field in action.fields:
-        value = _parse_field(field, form, country)
+        is_constant = field.kind == "hidden" and isinstance(field.value, bool)
+        value = field.value if is_constant else _parse_field(field, form, country)
         if field.kind == "picker" and value is not None:
             chosen = form.get(pickers.get_chosen_name(field.name))
             value, problem = await pickers.resolve(request, value, chosen, field.picks)

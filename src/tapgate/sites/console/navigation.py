@@ -34,7 +34,7 @@ class Group(NamedTuple):
     entries: tuple[Entry, ...]
 
 
-def _link(symbol: str, page: Page) -> Entry:
+def link_page(symbol: str, page: Page) -> Entry:
     return Entry(page.label, symbol, (page,))
 
 
@@ -42,8 +42,8 @@ GROUPS: Final = (
     Group(
         "",
         (
-            _link("layout-dashboard", Page(HOME_PATH, "Home", "GET /api/v1/overview")),
-            _link(
+            link_page("layout-dashboard", Page(HOME_PATH, "Home", "GET /api/v1/overview")),
+            link_page(
                 "list-checks",
                 Page("/console/work", "My work", "GET /api/v1/work-items", tuple(WorkQueueName)),
             ),
@@ -52,7 +52,9 @@ GROUPS: Final = (
     Group(
         "Customers",
         (
-            _link("users", Page("/console/subscribers", "Customers", "GET /api/v1/subscribers")),
+            link_page(
+                "users", Page("/console/subscribers", "Customers", "GET /api/v1/subscribers")
+            ),
             Entry(
                 "Cards",
                 "credit-card",
@@ -144,7 +146,7 @@ GROUPS: Final = (
                     Page("/console/ledger", "General ledger", "GET /api/v1/ledger/accounts"),
                 ),
             ),
-            _link("gauge", Page("/console/reports", "Reports", "GET /api/v1/overview")),
+            link_page("gauge", Page("/console/reports", "Reports", "GET /api/v1/overview")),
         ),
     ),
     Group(
@@ -168,7 +170,7 @@ GROUPS: Final = (
                     ),
                 ),
             ),
-            _link(
+            link_page(
                 "stamp",
                 Page(
                     "/console/approvals",
@@ -242,4 +244,5 @@ def build_navigation(can_access: Callable[[str], bool], *, has_simulators: bool)
 
 def is_current(page: Page, path: str) -> bool:
     """Return whether a page, or a page below it, is open."""
-    return path == page.path or (page.path != HOME_PATH and path.startswith(f"{page.path}/"))
+    is_home = page.path.count("/") == 1
+    return path == page.path or (not is_home and path.startswith(f"{page.path}/"))

@@ -271,7 +271,7 @@ class PageRequest:
             branding=self.branding,
             default_color=DEFAULT_COLOR,
             preferences=self.preferences,
-            get_page_path=lambda public_id: get_page_path(public_id, self.can_access),
+            get_page_path=lambda public_id: get_page_path(public_id, self.can_access, self.site),
             has_simulators=self._has_simulators,
             currency=settings.currency,
             zone=str(settings.timezone),

@@ -92,5 +92,6 @@ async def resolve(
 async def load_record(request: PageRequest, public_id: str, types: str | None = None) -> Any:
     """Return the `id` and `title` of a record. Without a record, the title is the ID."""
     query = {} if types is None else {"types": types}
-    found = await find_records(request, public_id, **query, limit=1)
+    can_search = request.can_access(f"GET {SEARCH_PATH}")
+    found = await find_records(request, public_id, **query, limit=1) if can_search else []
     return found[0] if found else {"id": public_id, "title": public_id}

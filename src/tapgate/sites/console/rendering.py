@@ -23,7 +23,7 @@ from tapgate.sites.console.labels import (
     get_transaction_status_label,
     humanize,
 )
-from tapgate.sites.console.navigation import is_current
+from tapgate.sites.console.navigation import HOME_PATH, is_current
 from tapgate.sites.console.translation.template_texts import TranslatingEnvironment
 from tapgate.sites.console.translation.translator import (
     Language,
@@ -55,6 +55,8 @@ _PAGES_BY_PREFIX: Final = {
     ids.RECALL: ("/console/recalls/", "GET /api/v1/recalls/{id}"),
     ids.SUPPORT_REQUEST: ("/console/support/", "GET /api/v1/support/requests/{id}"),
 }
+#: ID prefixes with a page in the portal, whose paths are those of the console.
+_PORTAL_PREFIXES: Final = frozenset({ids.DISPUTE, ids.PAYOUT, ids.REQUEST_LOG, ids.TRANSACTION})
 _NOT_VALID: Final = source_text("is not valid")
 _COLON: Final = source_text(":")
 _LABEL_FILTERS: Final[Mapping[str, Callable[..., str]]] = {
@@ -159,10 +161,16 @@ def end_sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def get_page_path(public_id: str | None, can_access: Callable[[str], bool]) -> str | None:
+def get_page_path(
+    public_id: str | None, can_access: Callable[[str], bool], site: str = HOME_PATH
+) -> str | None:
     """Return the page path for an ID; None if there is no page or the viewer has no access."""
     page = None if public_id is None else _PAGES_BY_PREFIX.get(public_id[:4])
-    return page[0] + str(escape(public_id)) if page is not None and can_access(page[1]) else None
+    if public_id is None or page is None or not can_access(page[1]):
+        return None
+    if site != HOME_PATH and public_id[:4] not in _PORTAL_PREFIXES:
+        return None
+    return page[0].replace(HOME_PATH, site, 1) + str(escape(public_id))
 
 
 def get_result_path(type: str, public_id: str) -> str | None:

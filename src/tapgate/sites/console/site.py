@@ -119,7 +119,8 @@ class PageSite:
         except ApiError as error:
             return _render_error(request, error)
         except RequestHeldError as held:
-            path = f"/console/approvals/{held.approval.id}"
+            is_own = self._site == CONSOLE
+            path = f"/console/approvals/{held.approval.id}" if is_own else request.previous_path
             return request.redirect(path, "Sent for approval. Nothing was changed yet.")
         except Exception as error:
             _log.error(

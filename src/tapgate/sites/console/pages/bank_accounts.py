@@ -23,7 +23,7 @@ _RECENT_PAYOUTS: Final = 10
 
 _build_state_action = partial(build_state_action, "bank_account", _ITEM_PATH, "bank account")
 
-_BANK_FIELDS: Final = (
+BANK_FIELDS: Final = (
     Field("holder_name", "Account holder", hint="As the bank writes it"),
     Field("bank_code", hint="BIC or national bank code"),
     Field("bank_name", required=False),
@@ -45,7 +45,7 @@ ACTIONS: Final = (
                 "picker",
                 picks="processor,partner,agent",
             ),
-            *_BANK_FIELDS,
+            *BANK_FIELDS,
         ),
         success_message="Bank account added.",
         redirect_path="/console/bank-accounts/{id}",
@@ -58,7 +58,7 @@ ACTIONS: Final = (
         button="Add the platform's account",
         fields=(
             Field("owner_type", kind="hidden", value=BankAccountOwner.PLATFORM.value),
-            *_BANK_FIELDS,
+            *BANK_FIELDS,
         ),
         success_message="Bank account added.",
         redirect_path="/console/bank-accounts/{id}",
