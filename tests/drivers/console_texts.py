@@ -28,6 +28,7 @@ from tapgate.sites.console.translation.template_texts import (
     list_macros,
     parse_template,
 )
+from tapgate.sites.portal.portal import ACTIONS as PORTAL_ACTIONS
 from tapgate_client import schemas
 from tapgate_client.errors import TABLE, Code
 from tapgate_sandbox import simulators
@@ -104,7 +105,9 @@ def list_action_texts() -> set[str]:
         commission.COMMISSION_FORM.action,
         general_ledger.GL_CODES_FORM.action,
     )
-    return {text for action in (*ACTIONS, *own) for text in _list_texts(action) if text}
+    return {
+        text for action in (*ACTIONS, *PORTAL_ACTIONS, *own) for text in _list_texts(action) if text
+    }
 
 
 def _list_texts(action: Action) -> Iterator[str]:

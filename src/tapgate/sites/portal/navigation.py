@@ -2,11 +2,47 @@
 
 from typing import Final
 
-from tapgate.sites.console.navigation import Page
+from tapgate.sites.console.navigation import Entry, Page, link_page
 from tapgate.sites.console.page_request import PORTAL, PageRequest
 
-PAGES: Final = (Page(PORTAL, "Home", "GET /api/v1/me/owner"),)
+ENTRIES: Final = (
+    link_page("layout-dashboard", Page(PORTAL, "Home", "GET /api/v1/me/owner")),
+    link_page(
+        "arrow-left-right",
+        Page(f"{PORTAL}/transactions", "Payments", "GET /api/v1/transactions"),
+    ),
+    link_page(
+        "banknote-arrow-up",
+        Page(f"{PORTAL}/payouts", "Payouts", "GET /api/v1/payouts"),
+    ),
+    link_page(
+        "smartphone",
+        Page(
+            f"{PORTAL}/terminals",
+            "Terminals",
+            "GET /api/v1/processors/{id}/terminals",
+        ),
+    ),
+    link_page("headset", Page(f"{PORTAL}/disputes", "Disputes", "GET /api/v1/disputes")),
+    link_page(
+        "code-xml",
+        Page(
+            f"{PORTAL}/webhooks",
+            "Developers",
+            "GET /api/v1/admin/webhook-endpoints",
+        ),
+    ),
+    link_page("users", Page(f"{PORTAL}/team", "Team", "GET /api/v1/admin/users")),
+    link_page(
+        "file-text",
+        Page(f"{PORTAL}/statements", "Statements", "POST /api/v1/statements"),
+    ),
+)
 
 
-def list_pages(request: PageRequest) -> list[Page]:
-    return [page for page in PAGES if page.endpoint is None or request.can_access(page.endpoint)]
+def list_entries(request: PageRequest) -> list[Entry]:
+    return [
+        entry
+        for entry in ENTRIES
+        if entry.pages[0].endpoint is None or request.can_access(entry.pages[0].endpoint)
+    ]

@@ -11,14 +11,37 @@ from tapgate.sites.console.pages import account
 from tapgate.sites.console.rendering import build_environment
 from tapgate.sites.console.site import Pages, PageSite
 from tapgate.sites.console.translation.translator import Language, get_translator
-from tapgate.sites.portal.navigation import list_pages
-from tapgate.sites.portal.pages import home, session
+from tapgate.sites.portal.navigation import list_entries
+from tapgate.sites.portal.pages import (
+    developers,
+    disputes,
+    home,
+    payments,
+    payouts,
+    session,
+    statements,
+    team,
+    terminals,
+)
 
 _PACKAGE: Final = "tapgate.sites.portal"
 _CONSOLE_PACKAGE: Final = "tapgate.sites.console"
 
-PAGES: Final[tuple[Pages, ...]] = (home.pages, session.pages)
-ACTIONS: Final[tuple[Action, ...]] = account.ACTIONS
+_MODULES: Final = (
+    home,
+    payments,
+    payouts,
+    terminals,
+    disputes,
+    developers,
+    team,
+    statements,
+    session,
+)
+PAGES: Final[tuple[Pages, ...]] = tuple(module.pages for module in _MODULES)
+ACTIONS: Final[tuple[Action, ...]] = tuple(
+    chain.from_iterable(getattr(module, "ACTIONS", ()) for module in (account, *_MODULES))
+)
 
 
 @cache
@@ -33,7 +56,8 @@ def build_portal() -> PageSite:
         environment.globals["actions"] = {
             action.name: action.translate(translator) for action in ACTIONS
         }
-        environment.globals["list_portal_pages"] = list_pages
+        environment.globals["list_entries"] = list_entries
+        environment.globals["exports"] = {}
     return PageSite(
         PORTAL,
         chain.from_iterable([*PAGES, build_action_pages(ACTIONS, PORTAL)]),
