@@ -1,0 +1,297 @@
+"""Portal pages by role: what each shows, changes and hides."""
+
+import re
+
+import pytest
+
+from builders.owner_world import OWNER_ROLES, OwnerWorld
+from builders.payments import PosDriver
+from cases import each
+from drivers.console import ConsoleClient, ConsoleClients
+from harness import Harness
+from tapgate.sites.portal.portal import PAGES
+from tapgate_client import ids
+
+#: Roles that reach a page. Every portal page is listed.
+_LISTS = {
+    "/portal": "MKPG",
+    "/portal/account": "MKPG",
+    "/portal/transactions": "MKPG",
+    "/portal/transactions/export": "MKPG",
+    "/portal/payouts": "MPG",
+    "/portal/terminals": "MK",
+    "/portal/disputes": "MK",
+    "/portal/webhooks": "MP",
+    "/portal/request-logs": "MP",
+    "/portal/team": "M",
+    "/portal/statements": "MPG",
+}
+_ITEMS = {
+    "/portal/transactions/{id}": ("MKPG", ids.TRANSACTION),
+    "/portal/payouts/{id}": ("MPG", ids.PAYOUT),
+    "/portal/disputes/{id}": ("MK", ids.DISPUTE),
+    "/portal/webhooks/{id}": ("MP", ids.WEBHOOK_ENDPOINT),
+    "/portal/request-logs/{id}": ("MP", ids.REQUEST_LOG),
+}
+_DELIVERY = "/portal/webhooks/{id}/deliveries/{delivery_id}"
+_UNKNOWN = "0000000000000"
+
+
+@pytest.fixture
+async def own(harness: Harness) -> OwnerWorld:
+    world = OwnerWorld(harness, "zulu")
+    await world.create()
+    return world
+
+
+async def open_portal(clients: ConsoleClients, world: OwnerWorld, role: str) -> ConsoleClient:
+    client = clients.create_signed_out()
+    client.site = client.referer = "/portal"
+    owner_id = world.get_owner(OWNER_ROLES[role])
+    client.set_session(await world.harness.create_owner_user(role, owner_id))
+    return client
+
+
+def test_every_page_is_listed_here() -> None:
+    paths = {route.path for pages in PAGES for route in pages if route.method == "GET"}
+    assert paths == {*_LISTS, *_ITEMS, _DELIVERY}
+
+
+@each("role", list(OWNER_ROLES))
+async def test_role_reaches_its_pages_and_navigation_shows_only_these(
+    console_clients: ConsoleClients, own: OwnerWorld, role: str
+) -> None:
+    client = await open_portal(console_clients, own, role)
+    statuses = {path: (await client.get(path)).status_code for path in _LISTS}
+    assert statuses == {path: 200 if role in roles else 403 for path, roles in _LISTS.items()}
+    navigation = re.findall(r'<li><a href="(/portal[/\w-]*)"', (await client.get("/portal")).text)
+    unlisted = {"/portal/account", "/portal/transactions/export", "/portal/request-logs"}
+    assert set(navigation) == {path for path, roles in _LISTS.items() if role in roles} - unlisted
+
+
+async def test_pages_never_show_foreign_records_or_customers(
+    harness: Harness, console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    foreign = OwnerWorld(harness, "quokka")
+    await foreign.create()
+    secrets = [*foreign.canaries, *own.personal_canaries]
+    for role in OWNER_ROLES:
+        client = await open_portal(console_clients, own, role)
+        for path, (roles, prefix) in _ITEMS.items():
+            if role not in roles:
+                continue
+            unknown = await client.get(path.format(id=prefix + _UNKNOWN))
+            assert unknown.status_code == 404
+            for public_id in foreign.ids[prefix]:
+                response = await client.get(path.format(id=public_id))
+                assert response.status_code == 404, (role, public_id)
+                assert _get_body(response.text) == _get_body(unknown.text)
+        pages = [path for path, roles in _LISTS.items() if role in roles]
+        pages += [
+            path.format(id=public_id)
+            for path, (roles, prefix) in _ITEMS.items()
+            if role in roles
+            for public_id in own.ids[prefix]
+        ]
+        opened = 0
+        for path in pages:
+            response = await client.get(path)
+            assert response.status_code in (200, 404), (role, path, response.text)
+            opened += response.status_code == 200 and path not in _LISTS
+            assert [text for text in secrets if text in response.text] == [], (role, path)
+        assert opened, role
+
+
+def _get_body(page: str) -> str:
+    """Return what a page shows, without the token of the session."""
+    return page[page.index('<main id="main"') :]
+
+
+async def test_cashier_sees_payments_but_no_balance_and_no_payouts(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    manager = await (await open_portal(console_clients, own, "M")).get_page_text("/portal")
+    cashier = await (await open_portal(console_clients, own, "K")).get_page_text("/portal")
+    for text in ("Sales today", "100.00 SLE", "3 payments"):
+        assert text in manager and text in cashier, text
+    for text in ("Balance", "Next payout"):
+        assert text in manager and text not in cashier, text
+    assert "10.00 SLE" in manager  # the requested payout
+
+
+@each("role", ["P", "G"])
+async def test_partner_and_agent_see_their_transactions_and_next_payout(
+    console_clients: ConsoleClients, own: OwnerWorld, role: str
+) -> None:
+    text = await (await open_portal(console_clients, own, role)).get_page_text("/portal")
+    for expected in ("Transactions today", "Next payout", "Balance", "Aminata"):
+        assert expected in text, expected
+
+
+async def test_payments_are_filtered_and_exported(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    client = await open_portal(console_clients, own, "M")
+    text = await client.get_page_text("/portal/transactions?period=today&status=completed")
+    assert "25.00 SLE" in text and "35.00 SLE" in text
+    assert "No payments match" in await client.get_page_text("/portal/transactions?status=failed")
+    file = await client.get("/portal/transactions/export?period=today")
+    assert file.headers["content-type"].startswith("text/csv")
+    assert "25.00" in file.text and own.personal_canaries[0] not in file.text
+
+
+async def test_next_page_of_a_list_is_a_plain_link(
+    harness: Harness, console_clients: ConsoleClients
+) -> None:
+    pos = await PosDriver.create(harness)
+    terminals = {await pos.create_terminal() for _ in range(51)}
+    shop = await harness.get_processor_id(pos.merchant_auth)
+    client = console_clients.create_signed_out()
+    client.set_session(await harness.create_owner_user("M", shop))
+    first = await client.get_page_text("/portal/terminals")
+    link = re.search(r'<noscript><a href="([^"]+)">Next page', first)
+    assert link is not None
+    second = await client.get_page_text(link[1])
+    pages = [set(re.findall(r"<code>(ter_\w{13})", text)) for text in (first, second)]
+    assert [len(page) for page in pages] == [50, 1] and pages[0] | pages[1] == terminals
+
+
+async def test_receipt_is_refunded_with_a_reason(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    client = await open_portal(console_clients, own, "M")
+    path = f"/portal/transactions/{own.ids[ids.TRANSACTION][1]}"
+    text = await client.get_page_text(path)
+    for expected in ("data-print", "Copy link", "transaction.refund", "25.00 SLE"):
+        assert expected in text, expected
+    refund = {"id": own.ids[ids.TRANSACTION][1]}
+    missing = await client.submit_action("transaction.refund", {"amount": "5"}, **refund)
+    assert "Fix the highlighted fields" in missing.text
+    done = await client.submit_action(
+        "transaction.refund", {"amount": "5", "reason": "returned"}, **refund
+    )
+    assert done.headers["hx-redirect"] == path, done.text
+    text = await client.get_page_text(path)
+    assert "−5.00 SLE" in text and "20.00 SLE" in text
+
+
+async def test_partner_has_no_refund(console_clients: ConsoleClients, own: OwnerWorld) -> None:
+    client = await open_portal(console_clients, own, "P")
+    form = await client.get_partial("/portal/actions/transaction.refund?id=txn_0000000000000")
+    assert form.status_code == 403
+
+
+async def test_manager_requests_a_payout_and_adds_a_bank_account(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    client, shop = await open_portal(console_clients, own, "M"), own.get_owner(ids.PROCESSOR)
+    await client.get_page_text("/portal/payouts")
+    requested = await client.submit_action("payout.create", {"amount": "12.50", "owner_id": shop})
+    assert "hx-redirect" in requested.headers, requested.text
+    location = requested.headers["hx-redirect"]
+    assert re.fullmatch(r"/portal/payouts/po_\w{13}", location), requested.text
+    assert "12.50 SLE" in await client.get_page_text(location)
+    account = {"holder_name": "Kamara Stores", "bank_code": "RCBK", "number": "001234567"}
+    account["owner_id"] = shop
+    added = await client.submit_action("bank_account.create", account)
+    assert added.status_code == 200, added.text
+    text = await client.get_page_text("/portal/payouts")
+    assert "Kamara Stores" in text and "••••4567" in text
+    schedule = {"interval": "weekly", "minimum": "50", "reserve_percent": "10"}
+    await client.submit_action("payout_schedule.update", schedule, id=shop)
+    assert "Weekly" in await client.get_page_text("/portal/payouts")
+
+
+async def test_manager_adds_and_blocks_a_terminal(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    client, shop = await open_portal(console_clients, own, "M"), own.get_owner(ids.PROCESSOR)
+    added = await client.submit_action("terminal.add", {"name": "Till 7"}, id=shop)
+    match = re.search(r"ter_\w{13}", added.text)
+    assert match is not None and 'href="/portal/terminals"' in added.text
+    await client.submit_action("terminal.block", {}, id=shop, terminal_id=match[0])
+    text = await client.get_page_text("/portal/terminals")
+    assert "Till 7" in text and "Blocked" in text
+    await client.submit_action("terminal.unblock", {}, id=shop, terminal_id=match[0])
+    assert "Blocked" not in await client.get_page_text("/portal/terminals")
+    cashier = await open_portal(console_clients, own, "K")
+    text = await cashier.get_page_text("/portal/terminals")
+    assert "Till 7" in text and "/portal/actions/" not in text
+
+
+@each("action, status", [("dispute.respond", "Answered"), ("dispute.accept", "Refunded")])
+async def test_cashier_answers_a_dispute(
+    console_clients: ConsoleClients, own: OwnerWorld, action: str, status: str
+) -> None:
+    client, dispute = await open_portal(console_clients, own, "K"), own.ids[ids.DISPUTE][0]
+    path = f"/portal/disputes/{dispute}"
+    assert "zuludispute" in await client.get_page_text(path)
+    fields = {"text": "Delivered on time", **({"accept": "yes"} if "accept" in action else {})}
+    done = await client.submit_action(action, fields, id=dispute)
+    assert done.headers["hx-redirect"] == path, done.text
+    text = await client.get_page_text(path)
+    assert "Delivered on time" in text and status in text
+
+
+async def test_developers_create_keys_and_webhooks(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    for role, prefix, action in (
+        ("M", ids.PROCESSOR, "processor.key"),
+        ("P", ids.PARTNER, "partner.key"),
+    ):
+        client = await open_portal(console_clients, own, role)
+        text = await client.get_page_text("/portal/webhooks")
+        assert "https://zulu.example/" in text and "/guide/api" in text
+        created = await client.submit_action(action, {}, id=own.get_owner(prefix))
+        match = re.search(r"key_\w{13}", created.text)
+        assert match is not None, created.text
+        assert match[0] in await client.get_page_text("/portal/webhooks")
+        fields = {"url": f"https://{role.lower()}.example/", "events": ["transaction.completed"]}
+        created = await client.submit_action("webhook.create", fields)
+        match = re.search(r"/portal/webhooks/whk_\w{13}", created.text)
+        assert match is not None, created.text
+        assert "Deliveries" in await client.get_page_text(match[0])
+
+
+async def test_manager_invites_disables_and_enables_a_cashier(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    client = await open_portal(console_clients, own, "M")
+    user = {
+        "name": "Fatu",
+        "email": "fatu@example.com",
+        "role": "merchant_cashier",
+        "owner_id": own.get_owner(ids.PROCESSOR),
+    }
+    invited = await client.submit_action("team.create", user)
+    assert "/console/invitation#" in invited.text, invited.text
+    text = await client.get_page_text("/portal/team")
+    assert "fatu@example.com" in text and "Cashier" in text
+    (fatu,) = [
+        row["id"]
+        for row in await own.harness.database.fetch(
+            "SELECT id FROM admins WHERE email = 'fatu@example.com'"
+        )
+    ]
+    public_id = ids.encode(ids.ADMIN, fatu)
+    await client.submit_action("team.disable", {}, id=public_id)
+    assert "Disabled" in await client.get_page_text("/portal/team")
+    await client.submit_action("team.enable", {}, id=public_id)
+    assert "Disabled" not in await client.get_page_text("/portal/team")
+
+
+async def test_statement_is_downloaded_without_scripts(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    for role in "MPG":
+        client = await open_portal(console_clients, own, role)
+        form = {"from": "2026-01-01", "to": "2026-01-31", "format": "csv"}
+        response = await client.post_form("/portal/statements", form)
+        assert response.status_code == 303, response.text
+        file = await client.get(response.headers["location"])
+        assert "opening_balance" in file.text
+        wrong = await client.post_form("/portal/statements", {**form, "to": "2025-01-01"})
+        assert wrong.status_code == 422 and "Fix the highlighted fields" in wrong.text
+    cashier = await open_portal(console_clients, own, "K")
+    assert (await cashier.post_form("/portal/statements", form)).status_code == 403
