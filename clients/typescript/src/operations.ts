@@ -1315,7 +1315,7 @@ export class Operations extends Transport {
    * 30 minutes, it waits for finance, as does any other agent's request from the start. With an
    * idempotency key, a repeated request gets the first float request with status 200.
    *
-   * Access: an admin (support_user, system_admin); an internal service's signature.
+   * Access: an admin (support_user, system_admin); an internal service's signature. Owner roles: agent_user.
    */
   requestFloat(id: string, body: schemas.NewFloatRequest, options?: RequestOptions): Promise<schemas.FloatRequestRecord> {
     return this.send("POST", `/api/v1/agents/${encodeURIComponent(id)}/float-requests`, { body }, options);
@@ -1326,7 +1326,7 @@ export class Operations extends Transport {
    *
    * `parent_agent_id` lists the requests of a super-agent's sub-agents.
    *
-   * Access: an admin (finance_user, support_user, system_admin); an internal service's signature.
+   * Access: an admin (finance_user, support_user, system_admin); an internal service's signature. Owner roles: agent_user.
    */
   listFloatRequests(query: { limit?: number; cursor?: string; order?: schemas.PageOrder; status?: schemas.FloatRequestStatus; waits_for?: schemas.FloatProvider; agent_id?: string; parent_agent_id?: string; } = {}, options?: RequestOptions): List<schemas.FloatRequestPage, schemas.FloatRequestRecord> {
     return this.list("GET", `/api/v1/float-requests`, { query }, options);
@@ -1335,7 +1335,7 @@ export class Operations extends Transport {
   /**
    * Get a float request.
    *
-   * Access: an admin (finance_user, support_user, system_admin); an internal service's signature.
+   * Access: an admin (finance_user, support_user, system_admin); an internal service's signature. Owner roles: agent_user.
    */
   getFloatRequest(id: string, options?: RequestOptions): Promise<schemas.FloatRequestRecord> {
     return this.send("GET", `/api/v1/float-requests/${encodeURIComponent(id)}`, {}, options);
@@ -1387,7 +1387,7 @@ export class Operations extends Transport {
   /**
    * Cancel a float request for its agent.
    *
-   * Access: an admin (support_user, system_admin); an internal service's signature.
+   * Access: an admin (support_user, system_admin); an internal service's signature. Owner roles: agent_user.
    */
   cancelFloatRequest(id: string, options?: RequestOptions): Promise<schemas.FloatRequestRecord> {
     return this.send("POST", `/api/v1/float-requests/${encodeURIComponent(id)}/cancel`, {}, options);

@@ -114,6 +114,7 @@ WEBHOOK_ENDPOINTS: Final = OwnedRows(
     "webhook_endpoints", "webhook_endpoints", "webhook_endpoints.owner_id = {owner}"
 )
 REQUEST_LOGS: Final = OwnedRows("request_logs", "request_logs", "request_logs.owner_id = {owner}")
+FLOAT_REQUESTS: Final = OwnedRows("float_requests", "f", "f.agent_id = {owner}")
 AGENTS: Final = OwnedRows("agents", "p", "{owner} IN (p.id, p.parent_agent_id)")
 
 

@@ -28,7 +28,10 @@ PROFILE = {
     "date_of_birth": "1987-11-23",
 }
 #: Resource types of events that are not about subscribers.
-EXCLUDED_SUBJECTS = {"agent", "approval", "day", "payout", "processor", "webhook_endpoint"}
+EXCLUDED_SUBJECTS = {
+    "agent", "approval", "batch", "day", "payout", "processor", "reconciliation",
+    "webhook_endpoint",
+}  # fmt: skip
 
 
 @pytest.fixture

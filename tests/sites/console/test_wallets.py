@@ -32,6 +32,8 @@ _NOT_OFFERED = {
         f"POST /api/v1/{resource}/reset-pin/confirm"
         for resource in ("subscribers/{id}", "cards/{serial}", "agents/{id}")
     ),
+    # The portal offers statements to the owners themselves.
+    "POST /api/v1/statements",
 }
 
 

@@ -26,7 +26,8 @@ class FloatRequestsOperations(OperationGroup[M]):
         after 30 minutes, it waits for finance, as does any other agent's request from the start.
         With an idempotency key, a repeated request gets the first float request with status 200.
 
-        Access: an admin (support_user, system_admin); an internal service's signature.
+        Access: an admin (support_user, system_admin); an internal service's signature. Owner roles:
+        agent_user.
 
         Args:
             amount: Decimal amount in major units.
@@ -51,7 +52,7 @@ class FloatRequestsOperations(OperationGroup[M]):
         `parent_agent_id` lists the requests of a super-agent's sub-agents.
 
         Access: an admin (finance_user, support_user, system_admin); an internal service's
-        signature.
+        signature. Owner roles: agent_user.
 
         Args:
             limit: Maximum number of items.
@@ -72,7 +73,7 @@ class FloatRequestsOperations(OperationGroup[M]):
         """Get a float request.
 
         Access: an admin (finance_user, support_user, system_admin); an internal service's
-        signature.
+        signature. Owner roles: agent_user.
 
         Example:
             client.float_requests.get("frq_0800000000000")
@@ -159,7 +160,8 @@ class FloatRequestsOperations(OperationGroup[M]):
     def cancel(self, id: str) -> FloatRequestRecord:
         """Cancel a float request for its agent.
 
-        Access: an admin (support_user, system_admin); an internal service's signature.
+        Access: an admin (support_user, system_admin); an internal service's signature. Owner roles:
+        agent_user.
 
         Example:
             client.float_requests.cancel("frq_0800000000000")

@@ -5,6 +5,7 @@ from typing import Final
 
 import asyncpg
 
+from tapgate.auth.owners import FLOAT_REQUESTS, OwnerView, limit_to_owner
 from tapgate.business.agents.float_requests.model import FloatRequest
 from tapgate.ledger.commands import ScopedIdempotencyKey
 from tapgate.runtime.store.conditions import PageConditions
@@ -48,10 +49,11 @@ async def find_by_key(tx: Transaction, key: ScopedIdempotencyKey) -> FloatReques
 
 
 async def list_page(
-    database: Database, filters: FloatRequestFilters, now: datetime
+    database: Database, filters: FloatRequestFilters, now: datetime, view: OwnerView | None
 ) -> list[FloatRequest]:
     """Return a page of matching requests, plus one row if there are more."""
     conditions = PageConditions(filters, "f.id")
+    limit_to_owner(conditions, view, FLOAT_REQUESTS)
     conditions.where_word("f.status", filters.status)
     conditions.where_id("f.agent_id", ids.AGENT, filters.agent_id)
     conditions.where_id("f.parent_agent_id", ids.AGENT, filters.parent_agent_id)

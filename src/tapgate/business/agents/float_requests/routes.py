@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tapgate.auth.owners import FLOAT_REQUESTS
 from tapgate.business.agents import queries as agents
 from tapgate.business.agents.float_requests import operations, queries
 from tapgate.business.agents.float_requests.model import FloatRequest, to_record
@@ -17,7 +18,7 @@ from tapgate.http.api.idempotency import (
 )
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.owner_access import NEVER
+from tapgate.http.api.owner_access import NEVER, Binding, OwnerAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
@@ -43,6 +44,7 @@ _AGENT_ACCESS: Final = Access(roles="SA", service=True)
 _READ_ACCESS: Final = Access(roles="FAS", service=True)
 _SUPER_AGENT_ACCESS: Final = Access(service=True)
 _FINANCE_ACCESS: Final = Access(roles="FA")
+_OWN_REQUEST: Final = OwnerAccess(binding=Binding.ROW, roles="G", rows=FLOAT_REQUESTS, key_roles="")
 _NOT_OPEN: Final = (Code.FLOAT_REQUEST_NOT_OPEN,)
 _FUNDING_ERRORS: Final = (*_NOT_OPEN, Code.AGENT_NOT_ACTIVE, Code.COMPLIANCE_REJECTED)
 
@@ -56,6 +58,7 @@ endpoints = Endpoints(
 @endpoints.post(
     "/api/v1/agents/{id}/float-requests",
     access=_AGENT_ACCESS,
+    owners=OwnerAccess(binding=Binding.PATH, roles="G", key_roles=""),
     status=201,
     other_statuses=(200,),
     requires=(require_consistent_idempotency_key,),
@@ -83,7 +86,11 @@ async def request_float(
     return Reply(to_record(item, tx.now()), status=201 if is_new else 200, headers=headers)
 
 
-@endpoints.get(_PREFIX, access=_READ_ACCESS)
+@endpoints.get(
+    _PREFIX,
+    access=_READ_ACCESS,
+    owners=OwnerAccess(binding=Binding.LIST, roles="G", rows=FLOAT_REQUESTS, key_roles=""),
+)
 async def list_float_requests(
     request: RequestContext, query: FloatRequestFilters
 ) -> Page[FloatRequestRecord]:
@@ -92,11 +99,11 @@ async def list_float_requests(
     `parent_agent_id` lists the requests of a super-agent's sub-agents.
     """
     now = request.services.clock()
-    rows = await queries.list_page(request.services.database, query, now)
+    rows = await queries.list_page(request.services.database, query, now, request.owner_view)
     return paginate(rows, query, lambda item: to_record(item, now))
 
 
-@endpoints.get(f"{_PREFIX}/{{id}}", access=_READ_ACCESS)
+@endpoints.get(f"{_PREFIX}/{{id}}", access=_READ_ACCESS, owners=_OWN_REQUEST)
 async def get_float_request(request: RequestContext, id: FloatRequestId) -> FloatRequestRecord:
     """Get a float request."""
     services = request.services
@@ -152,7 +159,6 @@ async def fund_float_request(
         Code.ACCOUNT_LOCKED,
         Code.INSUFFICIENT_FLOAT,
     ),
-    unguarded=Unguarded.PIN,
     objects=ObjectAccess.PIN,
     unnoticed=Unnoticed.RECEIPT,
 )
@@ -231,6 +237,7 @@ async def decline_float_request(
 @endpoints.post(
     f"{_PREFIX}/{{id}}/cancel",
     access=_AGENT_ACCESS,
+    owners=_OWN_REQUEST,
     errors=_NOT_OPEN,
     unguarded=Unguarded.NO_EFFECT,
 )

@@ -1,4 +1,5 @@
--- migration: expand
+-- migration: expand concurrently
 -- Chat requests for services that are not offered, for the reports.
-CREATE INDEX chat_turns_unavailable ON chat_turns (id)
+DROP INDEX CONCURRENTLY IF EXISTS chat_turns_unavailable;
+CREATE INDEX CONCURRENTLY chat_turns_unavailable ON chat_turns (id)
     WHERE command IN ('airtime', 'bills', 'loans');

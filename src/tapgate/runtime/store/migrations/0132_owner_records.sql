@@ -5,4 +5,3 @@ CREATE INDEX webhook_endpoints_owner ON webhook_endpoints (owner_id, id)
     WHERE owner_id IS NOT NULL;
 ALTER TABLE request_logs ADD owner_id bigint;
 ALTER TABLE statements ADD owner_id bigint, ALTER subscriber_id DROP NOT NULL;
-CREATE INDEX statements_owner ON statements (owner_id) WHERE owner_id IS NOT NULL;

@@ -4,6 +4,7 @@ from typing import Final
 
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
+from tapgate.sites.console.components import fields
 from tapgate.sites.console.components.related import gather_by_name, get_audit
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
@@ -29,6 +30,17 @@ TABS: Final = {
 }
 
 ACTIONS: Final = (
+    Action(
+        name="float_request.create",
+        endpoint=f"POST {_AGENT_PATH}/float-requests",
+        title="Request float",
+        description="Asks for float because the agent wants it. A sub-agent's super-agent is asked "
+        "first, other requests go to finance.",
+        button="Request float",
+        fields=(fields.AMOUNT, Field("note", required=False)),
+        success_message="Float requested.",
+        moves_money=True,
+    ),
     Action(
         name="float_request.fund",
         endpoint=f"POST {_ITEM_PATH}/fund",

@@ -16,7 +16,12 @@ from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.rendering import format_json
 from tapgate.sites.console.site import Pages
 from tapgate.sites.console.times import format_duration
-from tapgate_client.schemas.webhooks import ALL_EVENTS, WEBHOOK_EVENT_TYPES, WebhookEndpointStatus
+from tapgate_client.schemas.webhooks import (
+    ALL_EVENTS,
+    WEBHOOK_EVENT_TYPES,
+    WebhookDeliveryStatus,
+    WebhookEndpointStatus,
+)
 
 pages = Pages()
 
@@ -99,6 +104,26 @@ ACTIONS = (
         description="The event keeps its ID, so your server can recognize and ignore duplicates.",
         button="Resend",
         success_message="Event queued.",
+    ),
+    Action(
+        name="webhook.resend_period",
+        endpoint=f"POST {_ITEM_PATH}/redeliver",
+        title="Resend events of a period",
+        description="Use this after your server lost events. They keep their IDs, so your server "
+        "can recognize duplicates. A period has at most 31 days.",
+        button="Resend events",
+        fields=(
+            Field("from", kind="moment"),
+            Field("to", kind="moment"),
+            Field(
+                "status",
+                "Events",
+                "choice",
+                choices=tuple(WebhookDeliveryStatus),
+                value=WebhookDeliveryStatus.FAILED.value,
+            ),
+        ),
+        success_message="Events queued.",
     ),
     _build_state_action(
         "delete",
