@@ -71,13 +71,14 @@ async def pay_out(services: Services, shop_id: int) -> None:
         await payouts.create_payout_run(request, tx, NewPayoutRun())
     await request_payout("25")
     day = get_platform_day(services.clock(), services.settings.timezone).isoformat()
+    # Whole amounts, because some currencies have no decimals.
     statement = "\n".join(
         [
             "date,amount,reference,description",
             f"{day},-60,{paid.reference},Payout",
             f"{day},-45,{returned.reference},Payout",
             f"{day},45,{returned.reference},Account closed",
-            f"{day},-3.5,FEE,Monthly fee",
+            f"{day},-3,FEE,Monthly fee",
             "",
         ]
     )

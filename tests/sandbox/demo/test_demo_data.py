@@ -47,6 +47,9 @@ TYPES = {
     chart.PROCESSOR_TRANSFER,
     chart.REFUND,
     chart.BATCH_CREDIT,
+    chart.PAYOUT,
+    chart.PAYOUT_RETURN,
+    chart.BANK_POSTING,
 }
 
 
