@@ -19,6 +19,8 @@ from tapgate_client.schemas.fields import FreeText, ListLength, Metadata, Text, 
 
 #: Limits that are not computed from the fields: files, and a token that is always short.
 EXPLICIT_LIMITS = {
+    "POST /api/v1/bank-statements": 8 * MEBIBYTE,
+    "PUT /api/v1/batches/{id}/lines": 8 * MEBIBYTE,
     "POST /api/v1/cards/upload-csv": 8 * MEBIBYTE,
     "POST /api/v1/subscribers/{id}/kyc-documents": 8 * MEBIBYTE,
     "POST /api/v1/admin/refresh": DEFAULT_BODY_BYTES,

@@ -249,5 +249,5 @@ async def test_report_worker_rejects_other_endpoints(harness: Harness) -> None:
 
 def test_reports_do_not_move_money() -> None:
     reports = [endpoint for group in ENDPOINT_GROUPS for endpoint in group if endpoint.report]
-    assert len(reports) == 12
+    assert len(reports) == 17
     assert not any(endpoint.moves_money for endpoint in reports)

@@ -31,6 +31,9 @@ async def call(harness: Harness, endpoint: Endpoint, query: str) -> tuple[int, d
         auth = harness.get_service_auth()
     elif access.hmac == "partner":
         auth = await harness.create_partner()
+    elif access.owners:
+        shop = await harness.get_processor_id(await harness.create_processor())
+        auth = await harness.create_owner_user("M", shop)
     response = await harness.client.request(
         endpoint.method, f"{fill_path(endpoint)}?{query}", auth=auth
     )

@@ -11,6 +11,7 @@ import pytest
 
 from builders import archive
 from builders.archive import History
+from builders.branding import BRANDING
 from drivers.backups import VAULT, ignore_progress
 from tapgate.business.finance.general_ledger import queries
 from tapgate.business.finance.general_ledger.journal import export_journal
@@ -154,4 +155,6 @@ async def test_journal_of_a_month_that_is_archived_between_its_pages_is_rejected
     monkeypatch.setattr(queries, "list_entries", archive_and_list)
     query = JournalQuery(day="2026-03-10")
     with pytest.raises(ApiError, match=Code.VALIDATION_FAILED):
-        await export_journal(history.database, query, zone=ZoneInfo("UTC"), currency="SLE")
+        await export_journal(
+            history.database, query, BRANDING, zone=ZoneInfo("UTC"), currency="SLE"
+        )

@@ -29,6 +29,7 @@ from tapgate.ledger import chart
 from tapgate.ledger.card_proofs.proof_verifier import ProofResult
 from tapgate.ledger.commands import (
     AuditFacts,
+    BankLineChange,
     BatchLine,
     Command,
     DisputeRefund,
@@ -96,6 +97,13 @@ COMPLETE_COMMANDS: list[LedgerCommand] = [
             return_reason="closed",
         ),
         batch_line=BatchLine(1, 2),
+        bank_line=BankLineChange(
+            line_id=1,
+            before="unmatched",
+            status="posted",
+            reason="fee",
+            key=ScopedIdempotencyKey("adm_1", "post-1", b"\xff", ("key_2",)),
+        ),
         checks_restriction=True,
         audit=AuditFacts(
             actor={"type": "admin", "id": "adm_1"}, ip="::1", request_id="trace", reason="broken"

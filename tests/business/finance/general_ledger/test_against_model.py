@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.branding import BRANDING
 from builders.ledger import PIN, START, LedgerDriver, build_payment, require_balanced_books
 from examples import limit_examples
 from tapgate.business.finance.general_ledger import journal, queries
@@ -148,7 +149,9 @@ class Books:
         cursor = None
         while True:
             query = JournalQuery(day=day.isoformat(), limit=limit, cursor=cursor)
-            file = await journal.export_journal(self.database, query, zone=ZONE, currency="SLE")
+            file = await journal.export_journal(
+                self.database, query, BRANDING, zone=ZONE, currency="SLE"
+            )
             page = msgspec.json.decode(file.content)
             assert (page["next_cursor"], page["has_more"]) == (
                 file.next_cursor,
@@ -230,7 +233,7 @@ async def test_held_payment_counts_on_the_day_of_its_release(
             assert totals[chart.FEES].balance == fee
             query = JournalQuery(day=day.isoformat())
             file = await journal.export_journal(
-                database, query, zone=ZoneInfo("UTC"), currency="SLE"
+                database, query, BRANDING, zone=ZoneInfo("UTC"), currency="SLE"
             )
             assert len(msgspec.json.decode(file.content)["data"]) == rows
         await require_balanced_books(database)
