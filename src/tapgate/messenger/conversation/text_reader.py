@@ -125,7 +125,7 @@ def read_text(
     if event.text is None:
         return Repeat("withheld")
     text = _EMOJI_ANSWERS.get(event.text.strip().rstrip(_EMOJI_MODIFIERS), event.text.strip())
-    text, meanings = event.text.strip(), _AGENT_MEANINGS if person.role == "agent" else {}
+    meanings = _AGENT_MEANINGS if person.role == "agent" else {}
     command, intent = resolver.match_command(text), event.intent
     if intent.command is not None and intent.command in meanings:
         intent = msgspec.structs.replace(intent, command=meanings[intent.command])
