@@ -121,13 +121,18 @@ def _find_newest(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def _record_result(url: str, task: Task) -> Iterator[Callable[[], None]]:
-    """Record the result of a run: a failure, unless the yielded function was called."""
+    """Record the result of a run: a failure, unless the yielded function was called.
+
+    A run that raises an error reports only the error, which is often why it cannot be recorded.
+    """
     results: list[bool] = []
     try:
         yield lambda: results.append(True)
-    finally:
-        if not asyncio.run(record_run(url, task, succeeded=bool(results))):
-            print("Result not recorded: the database cannot store it.", file=sys.stderr)
+    except BaseException:
+        asyncio.run(record_run(url, task, succeeded=bool(results)))
+        raise
+    if not asyncio.run(record_run(url, task, succeeded=bool(results))):
+        print("Result not recorded: the database cannot store it.", file=sys.stderr)
 
 
 def restore_backup(settings: Settings, path: Path) -> bool:
