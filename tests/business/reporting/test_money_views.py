@@ -1,6 +1,7 @@
 """Money views: overview flows, list totals, a merchant's account, agents' liquidity."""
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from itertools import chain
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -9,9 +10,10 @@ import pytest
 
 from builders.participants import cash_in, cash_out, create_agent, create_sub_agent
 from builders.payments import create_held_transfer, resolve_alert
+from builders.payouts import create_bank_account, request_payout
 from builders.reporting import create_sales, get_overview
 from cases import each
-from harness import Harness
+from harness import Harness, HmacAuth
 from tapgate.business.reporting import transaction_totals
 from tapgate.sites.console.components.periods import PRESETS, resolve_preset
 from tapgate_client import ids
@@ -246,3 +248,31 @@ async def test_balances_of_a_list_are_added_up(harness: Harness) -> None:
     )
     partners = await harness.get("/api/v1/admin/partners", auth=await harness.create_admin("A"))
     assert response.json()["count"] == len(partners.json()["data"])
+
+
+async def test_nets_of_terminals_add_up_to_what_there_was_to_pay_out(harness: Harness) -> None:
+    pos, processor = await create_sales(harness)
+    url, admin = f"/api/v1/processors/{processor}", await harness.create_admin("A")
+    added = await harness.post(f"{url}/terminals", json={"name": "Till 1"}, auth=admin)
+    till = added.json()
+    key = HmacAuth(till["api_key_id"], till["hmac_secret"])
+    for amount in ("20.00", "30.00"):
+        assert (await pos.pay(amount, auth=key)).status_code == 200
+    account = await create_bank_account(harness, processor)
+    await request_payout(harness, processor, amount="50", bank_account_id=account["id"])
+    summary = await get_json(harness, f"{url}/summary", terminals="true")
+    rows = {row["terminal_id"]: row for row in summary["terminals"]}
+    assert rows.keys() == {None, till["terminal"]["id"]}
+    of_till = rows[till["terminal"]["id"]]
+    assert (of_till["sales_count"], of_till["sales"], of_till["refunds"]) == (2, "50.00", "0.00")
+    assert Decimal(of_till["net"]) == 50 - Decimal(of_till["fees"])
+    assert (rows[None]["sales"], rows[None]["refunds"]) == ("100.00", "40.00")
+    totals = summary["totals"]
+    net = sum(Decimal(row["net"]) for row in rows.values())
+    assert net == Decimal(totals["net"]) + Decimal(totals["payouts"])
+    assert Decimal(totals["payouts"]) >= 50
+    assert "terminals" not in await get_json(harness, f"{url}/summary")
+    period = {"from": "2026-01-01", "to": "2026-03-01", "terminals": "true"}
+    too_long = await harness.get(f"{url}/summary", params=period, auth=admin)
+    assert too_long.status_code == 422
+    assert "31 days" in too_long.json()["details"]["fields"]["from"]

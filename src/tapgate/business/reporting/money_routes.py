@@ -137,13 +137,16 @@ async def get_processor_summary(
     """Get a processor's sales, fees, refunds and payouts for a period.
 
     The period has at most 366 days; by default, it is the last 30 days. A held payment counts from
-    its release. `balance` is the current balance.
+    its release. `balance` is the current balance. With `terminals=true`, the response also has
+    the movements by terminal and day, except payouts, and the period has at most 31 days.
     """
     services, zone = request.services, request.services.settings.timezone
     period = money_views.parse_period(query, services.clock(), zone)
     processor = await processors.get(services.database, id)
     database = await services.get_report_database()
-    return await money_views.summarize_processor(database, processor, period, zone)
+    return await money_views.summarize_processor(
+        database, processor, period, zone, by_terminal=query.terminals
+    )
 
 
 @agent_endpoints.get("/liquidity", heavy=True, report=True)

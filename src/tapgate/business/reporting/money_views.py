@@ -5,6 +5,8 @@ from datetime import date, datetime, timedelta
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
+import msgspec
+
 from tapgate.business.merchants.processors.model import Processor
 from tapgate.business.payments.transactions.queries import ID_TIME_TOLERANCE, get_first_id
 from tapgate.business.payments.wallets.statements.queries import DailyMovements, sum_movements
@@ -19,6 +21,7 @@ from tapgate_client.schemas.money_views import (
     ProcessorDay,
     ProcessorSummary,
     ProcessorSummaryQuery,
+    ProcessorTerminalDay,
     ProcessorTotals,
 )
 from tapgate_client.schemas.periods import parse_period_end, parse_period_start
@@ -27,6 +30,8 @@ from tapgate_client.schemas.periods import parse_period_end, parse_period_start
 _PAYOUT_TYPES: Final = frozenset({chart.PROCESSOR_TRANSFER, chart.PAYOUT, chart.PAYOUT_RETURN})
 _DEFAULT_PERIOD: Final = timedelta(days=30)
 _MAX_PERIOD: Final = timedelta(days=366)
+#: With a row for each terminal and day, the response would otherwise have no limit.
+_MAX_TERMINAL_PERIOD: Final = timedelta(days=31)
 LIQUIDITY_DAYS: Final = 7
 _QUERY_TIMEOUT_SECONDS: Final = 30.0
 
@@ -60,18 +65,26 @@ class SummaryPeriod(NamedTuple):
 def parse_period(query: ProcessorSummaryQuery, now: datetime, zone: ZoneInfo) -> SummaryPeriod:
     end = parse_period_end(query.to, zone) or now
     start = parse_period_start(query.from_, zone) or end - _DEFAULT_PERIOD
-    if end - start > _MAX_PERIOD:
-        raise invalid_field("from", f"must be at most {_MAX_PERIOD.days} days before the end")
+    longest = _MAX_TERMINAL_PERIOD if query.terminals else _MAX_PERIOD
+    if end - start > longest:
+        raise invalid_field("from", f"must be at most {longest.days} days before the end")
     if start >= end:
         raise invalid_field("from", "must be before the end")
     return SummaryPeriod(start, end)
 
 
 async def summarize_processor(
-    database: Database, processor: Processor, period: SummaryPeriod, zone: ZoneInfo
+    database: Database,
+    processor: Processor,
+    period: SummaryPeriod,
+    zone: ZoneInfo,
+    *,
+    by_terminal: bool,
 ) -> ProcessorSummary:
     """Add up movements on a processor's settlement account."""
-    movements = await sum_movements(database, processor.account_id, *period, zone)
+    movements = await sum_movements(
+        database, processor.account_id, *period, zone, by_terminal=by_terminal
+    )
     days: dict[date, list[DailyMovements]] = {}
     for movement in movements:
         days.setdefault(movement.day, []).append(movement)
@@ -87,7 +100,29 @@ async def summarize_processor(
             ProcessorDay(date=day.isoformat(), **_sum_movements(days[day], currency))
             for day in sorted(days, reverse=True)
         ],
+        terminals=_list_terminal_days(movements, currency) if by_terminal else msgspec.UNSET,
     )
+
+
+def _list_terminal_days(
+    movements: Iterable[DailyMovements], currency: str
+) -> list[ProcessorTerminalDay]:
+    """Add up movements by day, newest first, and terminal. Payouts come from all terminals."""
+    groups: dict[tuple[date, str], list[DailyMovements]] = {}
+    for movement in movements:
+        if movement.type not in _PAYOUT_TYPES:
+            groups.setdefault((movement.day, movement.terminal_id or ""), []).append(movement)
+    rows = []
+    for day, terminal_id in sorted(groups, key=lambda group: (-group[0].toordinal(), group[1])):
+        sums = _sum_movements(groups[day, terminal_id], currency)
+        rows.append(
+            ProcessorTerminalDay(
+                date=day.isoformat(),
+                terminal_id=terminal_id or None,
+                **{name: sums[name] for name in ("sales_count", "sales", "fees", "refunds", "net")},
+            )
+        )
+    return rows
 
 
 def _sum_movements(movements: Iterable[DailyMovements], currency: str) -> dict[str, Any]:

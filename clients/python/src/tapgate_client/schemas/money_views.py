@@ -24,10 +24,11 @@ from tapgate_client.schemas.values import (
 
 
 class ProcessorSummaryQuery(msgspec.Struct, kw_only=True):
-    """Period of at most 366 days. Default: the last 30 days."""
+    """Period of at most 366 days, or 31 with `terminals`. Default: the last 30 days."""
 
     from_: PeriodBound | None = msgspec.field(default=None, name="from")
     to: PeriodBound | None = None
+    terminals: bool = False
 
 
 class ProcessorTotals(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,8 +53,30 @@ class ProcessorDay(ProcessorTotals, frozen=True, kw_only=True):
     date: CalendarDate
 
 
+class ProcessorTerminalDay(msgspec.Struct, frozen=True, kw_only=True):
+    """A terminal's movements on one day.
+
+    `net` is sales minus fees and refunds, plus all other movements except payouts. Movements
+    without a terminal, such as payments from a server, have the `terminal_id` null.
+    """
+
+    date: CalendarDate
+    terminal_id: Id | None
+    sales_count: int
+    sales: str
+    fees: Annotated[str, Example("5.00")]
+    refunds: str
+    net: str
+
+
 class ProcessorSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """`days` has the days with movements, newest first, in the platform's time zone."""
+    """`days` has the days with movements, newest first, in the platform's time zone.
+
+    With `terminals=true`, `terminals` has the same movements without payouts, by day and terminal.
+    The sum of their `net` is `totals.net` plus `totals.payouts`: what there was to pay out.
+    """
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("terminals",)
 
     processor_id: Id
     currency: CurrencyCode
@@ -62,6 +85,7 @@ class ProcessorSummary(msgspec.Struct, frozen=True, kw_only=True):
     to: Annotated[str, Example("2026-01-31")]
     totals: ProcessorTotals
     days: list[ProcessorDay]
+    terminals: list[ProcessorTerminalDay] | msgspec.UnsetType = msgspec.UNSET
 
 
 class ProcessorTotalsQuery(msgspec.Struct, kw_only=True):

@@ -90,12 +90,14 @@ _MOVEMENTS: Final = f"""{_MOVED}
 
 #: Movements before $7 by day in the time zone $8. There may be hundreds of thousands of them, so a
 #: day's entries are read with one index scan.
-_DAILY_MOVEMENTS: Final = f"""{_FOUND.format(columns=f"id, type, {_MOVED_AT}")},
+#: With `$9`, also by terminal.
+_DAILY_MOVEMENTS: Final = f"""{_FOUND.format(columns=f"id, type, context, {_MOVED_AT}")},
     days AS MATERIALIZED (
-        SELECT (moved_at AT TIME ZONE $8)::date AS day, type, array_agg(id) AS ids
-        FROM found WHERE moved_at < $7 GROUP BY 1, 2
+        SELECT (moved_at AT TIME ZONE $8)::date AS day, type,
+               CASE WHEN $9 THEN context ->> 'terminal_id' END AS terminal, array_agg(id) AS ids
+        FROM found WHERE moved_at < $7 GROUP BY 1, 2, 3
     )
-    SELECT day, type, moved.* FROM days
+    SELECT day, type, moved.*, terminal FROM days
     CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE NOT is_fee),
                coalesce(sum(amount) FILTER (WHERE NOT is_fee), 0)::bigint,
@@ -124,6 +126,7 @@ class DailyMovements(NamedTuple):
     transactions: int
     amount: int  # without fees; negative if the account was debited
     fees: int  # negative if the account was debited
+    terminal_id: str | None = None
 
 
 async def load_activity(
@@ -176,13 +179,24 @@ def to_owner_movement(row: asyncpg.Record) -> Movement:
 
 
 async def sum_movements(
-    database: Database, account_id: int, start: datetime, end: datetime, zone: ZoneInfo
+    database: Database,
+    account_id: int,
+    start: datetime,
+    end: datetime,
+    zone: ZoneInfo,
+    *,
+    by_terminal: bool = False,
 ) -> list[DailyMovements]:
-    """Return the movements of any account by day and type."""
+    """Return the movements of any account by day and type, and by terminal if requested."""
     async with _open_snapshot(database, start, "from") as reader:
         arguments = await _find_range(reader, account_id, start, end)
         rows = await reader.fetch(
-            _DAILY_MOVEMENTS, *arguments, end, zone.key, timeout=_QUERY_TIMEOUT_SECONDS
+            _DAILY_MOVEMENTS,
+            *arguments,
+            end,
+            zone.key,
+            by_terminal,
+            timeout=_QUERY_TIMEOUT_SECONDS,
         )
     return [DailyMovements(*row) for row in rows]
 
