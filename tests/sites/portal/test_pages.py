@@ -1,5 +1,6 @@
 """Portal pages by role: what each shows, changes and hides."""
 
+import gzip
 import re
 
 import pytest
@@ -217,6 +218,34 @@ async def test_manager_adds_and_blocks_a_terminal(
     cashier = await open_portal(console_clients, own, "K")
     text = await cashier.get_page_text("/portal/terminals")
     assert "Till 7" in text and "/portal/actions/" not in text
+
+
+async def test_first_page_is_small_for_phones(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    """Compressed page, styles, scripts and icons. Phones do not load the font."""
+    client = await open_portal(console_clients, own, "M")
+    page = (await client.get("/portal")).text
+    assert re.search(r'as="font"[^>]* media="\(min-width', page)
+    assets = set(re.findall(r'(?:href|src)="(/console/assets/[\w.-]+)', page))
+    assets = {path for path in assets if not path.endswith(".woff2")}
+    assert {"/console/assets/icons.svg", "/console/assets/portal.css"} <= assets
+    contents = [page, *[(await client.get(path)).text for path in sorted(assets)]]
+    assert sum(len(gzip.compress(content.encode())) for content in contents) < 100 * 1024
+
+
+async def test_terminals_show_sales_by_day_whose_nets_add_up(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    client = await open_portal(console_clients, own, "M")
+    text = await client.get_page_text("/portal/terminals?period=today")
+    sales = text[text.index('id="sales"') :]
+    # Sales of 100.00 minus fees of 1.00. The payout of 10.00 does not count.
+    assert "Without a terminal" in sales and sales.count("99.00 SLE") == 2
+    unknown = await client.get_page_text("/portal/terminals?period=decade")
+    assert 'period=week" aria-current="page"' in unknown
+    cashier = await open_portal(console_clients, own, "K")
+    assert "Without a terminal" not in await cashier.get_page_text("/portal/terminals")
 
 
 @each("action, status", [("dispute.respond", "Answered"), ("dispute.accept", "Refunded")])

@@ -11,6 +11,7 @@ from tapgate.sites.console.pages.payouts import LIST_PATH as PAYOUTS_PATH
 from tapgate.sites.console.pages.payouts import SCHEDULE_PATH
 from tapgate.sites.console.site import Pages
 from tapgate.sites.portal.components import get_owner_id, is_merchant
+from tapgate.sites.portal.pages.terminals import SUMMARY_PATH
 from tapgate_client.schemas.payouts import PayoutStatus
 from tapgate_client.schemas.transactions import MoneyFlow
 
@@ -18,7 +19,6 @@ pages = Pages()
 
 _LATEST: Final = 10
 _MAX_REQUESTED: Final = 100
-_SUMMARY_PATH: Final = "/api/v1/processors/{id}/summary"
 
 
 @pages.get(PORTAL)
@@ -49,8 +49,8 @@ async def _load_sales(request: PageRequest) -> dict[str, Any]:
     """
     settings = request.context.services.settings
     today = resolve_preset("today", request.now, settings.timezone)
-    if is_merchant(request) and request.can_access(f"GET {_SUMMARY_PATH}"):
-        summary = await request.get(_SUMMARY_PATH, today, id=get_owner_id(request))
+    if is_merchant(request) and request.can_access(f"GET {SUMMARY_PATH}"):
+        summary = await request.get(SUMMARY_PATH, today, id=get_owner_id(request))
         totals = summary["totals"]
         return {
             "count": totals["sales_count"],
