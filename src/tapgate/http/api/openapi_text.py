@@ -151,6 +151,7 @@ PARAMETER_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "kyc_status": "Only subscribers with this KYC status",
     "limit": "Maximum number of items",
     "low_float": "Only active agents with a low float, or only the others",
+    "terminals": "Also the sums by terminal and day. The period then has at most 31 days",
     "maker": "Only requests from this admin",
     "method": "Only requests with this HTTP method",
     "operation": "Only requests for this operation",
