@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from builders.batches import create_draft
 from harness import BearerAuth, Harness
 from tapgate.business.payments.wallets.statements import queries
 from tapgate.http.api.services import Services, create_heavy_read_limit
@@ -118,6 +119,7 @@ def test_expensive_endpoints_are_declared_heavy() -> None:
         "GET /api/v1/processors": "search",
         "GET /api/v1/admin/partners": "search",
         "POST /api/v1/wallet/account-statement": True,
+        "POST /api/v1/statements": True,
         "GET /api/v1/statements/{token}": True,
         "GET /api/v1/transactions": "expensive_order",
         "GET /api/v1/processors/{id}/transactions": "expensive_order",
@@ -133,7 +135,12 @@ def test_expensive_endpoints_are_declared_heavy() -> None:
         "GET /api/v1/audit/logs": True,
         "GET /api/v1/ledger/accounts": True,
         "GET /api/v1/ledger/trial-balance": True,
+        "GET /api/v1/ledger/trial-balance/file": True,
         "GET /api/v1/ledger/journal": True,
+        "GET /api/v1/reports/income-statement": True,
+        "GET /api/v1/reports/reconciliation": True,
+        "GET /api/v1/reports/safeguarding": True,
+        "GET /api/v1/batches/{id}/lines": "expensive_format",
         "GET /api/v1/search": True,
     }
     searches = [
@@ -145,12 +152,28 @@ def test_expensive_endpoints_are_declared_heavy() -> None:
     assert set(searches) == {name for name, heavy in declared.items() if heavy == "search"}
 
 
-async def test_list_without_search_needs_no_heavy_read_slot(
-    harness: Harness, services: Services
-) -> None:
+def occupy_all_slots(services: Services) -> None:
     services.heavy_read_limit = FairLimit(
         "busy", slots=0, slots_per_group=1, queue=0, queue_per_group=0, timeout=1
     )
+
+
+async def test_page_of_batch_lines_needs_no_heavy_read_slot_but_the_file_does(
+    harness: Harness, services: Services
+) -> None:
+    batch_id = await create_draft(harness, [("+23276000001", "1", "A")])
+    finance = await harness.create_admin("F")
+    occupy_all_slots(services)
+    url = f"/api/v1/batches/{batch_id}/lines"
+    for query in ({}, {"format": "json"}):
+        assert (await harness.get(url, params=query, auth=finance)).status_code == 200
+    assert (await harness.get(url, params={"format": "csv"}, auth=finance)).status_code == 503
+
+
+async def test_list_without_search_needs_no_heavy_read_slot(
+    harness: Harness, services: Services
+) -> None:
+    occupy_all_slots(services)
     support = await harness.create_admin("S")
     url = "/api/v1/subscribers"
     assert (await harness.get(url, auth=support)).status_code == 200

@@ -129,3 +129,8 @@ class BatchLineFilters(OrderedPageQuery, kw_only=True):
     order: PageOrder = PageOrder.OLDEST
     status: BatchLineStatus | None = None
     format: BatchLineFormat = BatchLineFormat.JSON
+
+    @property
+    def expensive_format(self) -> str | None:
+        """The format if it contains all lines, otherwise None."""
+        return self.format if self.format == BatchLineFormat.CSV else None

@@ -121,7 +121,7 @@ async def upload_batch_lines(
     return to_record(await operations.replace_lines(tx, request.actor, id, prepared))
 
 
-@endpoints.get("/{id}/lines", media=("application/json", "text/csv"), heavy="format")
+@endpoints.get("/{id}/lines", media=("application/json", "text/csv"), heavy="expensive_format")
 async def list_batch_lines(
     request: RequestContext, id: BatchId, query: BatchLineFilters
 ) -> Reply[Page[BatchLineRecord]]:
