@@ -60,6 +60,14 @@ async def test_platform_role_has_no_owner(harness: Harness) -> None:
     assert (response.status_code, list(response.json()["details"]["fields"])) == (422, ["owner_id"])
 
 
+async def test_unknown_role_is_rejected_before_its_owner_and_not_echoed(harness: Harness) -> None:
+    admin, shop = await harness.create_admin(), await create_shop(harness)
+    body = build_user(harness, role="janitor", owner_id=shop)
+    response = await harness.post(USERS, json=body, auth=admin)
+    assert (response.status_code, list(response.json()["details"]["fields"])) == (422, ["role"])
+    assert "janitor" not in response.text
+
+
 async def test_unknown_owner_is_not_found(harness: Harness) -> None:
     admin = await harness.create_admin()
     response = await harness.post(USERS, json=build_user(harness, owner_id=UNKNOWN), auth=admin)

@@ -16,6 +16,7 @@ from tapgate.core.settings import Settings
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, invalid_field
 from tapgate_client.schemas.admin import (
+    PLATFORM_ROLES,
     Admin,
     Factor,
     Invitation,
@@ -45,13 +46,18 @@ async def require_strong_password(
 
 
 def require_role_owner(request: object, body: NewAdmin) -> None:
-    """Raise 422 unless the role and the owner's type match."""
-    owner_type = OWNER_TYPES.get(body.role)
-    owner = None if body.owner_id is None else parse_owner(body.owner_id)
-    if owner_type is None and body.owner_id is not None:
+    """Raise 422 unless the role and the owner's type match.
+
+    Values outside the enum are rejected later, with the message of the field.
+    """
+    if body.role in PLATFORM_ROLES and body.owner_id is not None:
         raise invalid_field("owner_id", f"must be absent for the role {body.role}")
-    if owner_type is not None and body.owner_id is None:
+    owner_type = OWNER_TYPES.get(body.role)
+    if owner_type is None:
+        return
+    if body.owner_id is None:
         raise invalid_field("owner_id", f"is required for the role {body.role}")
+    owner = parse_owner(body.owner_id)
     if owner is not None and owner.type != owner_type:
         raise invalid_field("owner_id", f"must be a {owner_type} for the role {body.role}")
 
