@@ -746,7 +746,7 @@ export interface BatchLineRecord {
   amount: string;
   reference: string;
   status: BatchLineStatus;
-  code: string | null;
+  code: ErrorCode | null;
   column: BatchColumn | null;
   transaction_id: string | null;
 }
@@ -2606,7 +2606,7 @@ export interface OwnerRecord {
   id: string;
   type: OwnerType;
   name: string;
-  status: string;
+  status: OwnerStatus;
   account_id: string;
   balance?: string;
   available?: string;
@@ -2640,6 +2640,8 @@ export interface OwnerStatementRequest {
   /** Default: `json` */
   format?: StatementFormat | null;
 }
+
+export type OwnerStatus = "active" | "suspended" | "terminated";
 
 export type OwnerType = "processor" | "partner" | "agent";
 

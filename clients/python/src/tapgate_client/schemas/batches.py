@@ -6,6 +6,7 @@ from typing import Annotated, Final
 import msgspec
 
 from tapgate_client import ids
+from tapgate_client.schemas.common import ErrorCode
 from tapgate_client.schemas.fields import InvalidValueError, Label, LogForm, Rule
 from tapgate_client.schemas.pagination import OrderedPageQuery, PageOrder, PageQuery
 from tapgate_client.schemas.transactions import MoneyRequest
@@ -113,7 +114,7 @@ class BatchLineRecord(msgspec.Struct, frozen=True, kw_only=True):
     amount: Annotated[str, Example("500.00")]
     reference: Annotated[str, Example("EMP-0017")]
     status: BatchLineStatus
-    code: Word | None
+    code: ErrorCode | None
     column: BatchColumn | None
     transaction_id: Id | None
 

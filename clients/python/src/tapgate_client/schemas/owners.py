@@ -6,16 +6,15 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from tapgate_client import ids
-from tapgate_client.schemas.fields import InvalidValueError, LogForm, Rule
+from tapgate_client.schemas.agents import AgentStatus
+from tapgate_client.schemas.fields import Choice, InvalidValueError, LogForm, Rule
 from tapgate_client.schemas.values import (
     AccountBalance,
     BalanceAmount,
     CurrencyCode,
-    Example,
     Id,
     Name,
     Time,
-    Word,
 )
 
 
@@ -55,7 +54,8 @@ class OwnerRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: Id
     type: OwnerType
     name: Name
-    status: Annotated[Word, Example("active")]
+    #: Only an agent can be terminated.
+    status: Annotated[str, Choice(*AgentStatus, name="OwnerStatus")]
     account_id: Id
     balance: AccountBalance | msgspec.UnsetType = msgspec.UNSET
     #: Balance that is not held.
