@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 from harness import BearerAuth, Harness
 from tapgate.business.payments.wallets.statements.model import Movement, Period, Statement
 from tapgate.ledger import chart
+from tapgate_client import ids
 
 
 def build_statement(count: int, **fields: Any) -> Statement:
@@ -25,7 +26,7 @@ def build_statement(count: int, **fields: Any) -> Statement:
     ]
     values: dict[str, Any] = {
         "id": 1 << 58,
-        "subscriber_id": 1 << 57,
+        "holder_id": ids.encode(ids.SUBSCRIBER, 1 << 57),
         "account_id": 1 << 56,
         "holder_name": "Aminata Kamara",
         "phone_number": "+23276123456",

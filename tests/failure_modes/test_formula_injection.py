@@ -14,6 +14,8 @@ from builders.statements import build_statement, get_statement
 from business.payments.wallets.pdf_text import extract_pages
 from cases import each
 from harness import PIN, Harness
+from tapgate.business.finance.reports import pdf_table
+from tapgate.business.finance.reports.documents import Column, Document
 from tapgate.business.payments.wallets.statements import csv_file, pdf_file
 
 FORMULA_CHARACTERS = "=+-@\t\r＝＋－＠"
@@ -123,6 +125,23 @@ def test_name_and_memo_are_rendered_literally_in_the_pdf(text: str) -> None:
         assert word not in pdf.replace(b"/OpenAction /JavaScript \\(", b"")
 
 
+@each("text", MARKUP_PAYLOADS)
+def test_report_is_rendered_literally_in_the_pdf(text: str) -> None:
+    """Reports contain the names of owners and the descriptions that staff and banks write."""
+
+    def render(value: str) -> bytes:
+        columns = (Column("description", "Description", 1),)
+        return pdf_table.render(Document(value, value, "SLE", columns, [[value]]), BRANDING)
+
+    pdf = render(text)
+    (page,) = extract_pages(pdf)
+    assert page.count(text) == 2  # title and cell
+    assert f"{text} · SLE" in page
+    assert pdf.count(b" obj\n") == render("harmless").count(b" obj\n")
+    for word in (b"/URI", b"/Launch", b"/EmbeddedFile"):
+        assert word not in pdf
+
+
 def test_csv_and_pdf_files_are_written_only_in_the_tested_modules() -> None:
     """The tests above do not cover files that another module writes."""
     root = Path(tapgate.__file__).parent
@@ -133,6 +152,7 @@ def test_csv_and_pdf_files_are_written_only_in_the_tested_modules() -> None:
     expected = {"http/api/csv_files.py"}
     assert {name for name, text in sources.items() if csv_pattern.search(text)} == expected
     assert {name for name, text in sources.items() if pdf_pattern.search(text)} == {
+        "business/finance/reports/pdf_table.py",
         f"{statements}/pdf_file.py",
         f"{statements}/typesetting.py",
     }

@@ -43,6 +43,7 @@ ALLOWED_IN_RESPONSES: Final = {
     },
     ("GET /.well-known/tapgate-keys", "public_key"): "public",
     ("POST /api/v1/wallet/account-statement", "statement_url"): "link to one file, valid for a day",
+    ("POST /api/v1/statements", "statement_url"): "link to one file, valid for a day",
 }
 
 #: Files in the data directory that may contain any installation secret. Only the owner may

@@ -12,6 +12,7 @@ from tapgate.auth.factors import PENDING_TOTP_LIFETIME
 from tapgate.auth.invitations import INVITATION_LIFETIME
 from tapgate.auth.oidc.logins import LOGIN_LIFETIME
 from tapgate.auth.passkey_challenges import CHALLENGE_LIFETIME
+from tapgate.business.agents.cash_out_requests.model import LIFETIME as CASH_OUT_LIFETIME
 from tapgate.business.customers.cards.personalization import ISSUED_KEYS_LIFETIME
 from tapgate.ledger.one_time_codes.codes import CODE_LIFETIME
 from tapgate_client.schemas.approvals import MAX_EXPIRY_SECONDS
@@ -142,6 +143,15 @@ TWO_STEP_FLOWS: Final = (
         CODE_LIFETIME,
         "the code sent to the phone",
         _CODE_ENDS,
+    ),
+    TwoStepFlow(
+        "Cash-out that an agent asks for",
+        (f"POST {_V1}/cash-out-requests",),
+        (f"POST {_V1}/cash-out-requests/{{id}}/confirm",),
+        "the agent, the customer or card, and the amount",
+        CASH_OUT_LIFETIME,
+        "the PIN of the agent, then the PIN of the customer",
+        "use, a refusal by the customer",
     ),
 )
 

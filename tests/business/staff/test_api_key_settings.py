@@ -92,6 +92,7 @@ async def test_settings_are_changed_and_audited(
         "rotated_by": None,
         "rotated_by_name": None,
         "rotated_at": None,
+        "owner_id": None,
     }
     assert (await client.get(KEYS_URL, headers=ada)).json()["data"] == [record]
     (entry,) = await list_audit_entries("api_key.updated")

@@ -34,9 +34,9 @@ async def test_login_returns_tokens_and_is_audited(
 
 async def test_me_returns_the_logged_in_admin(client: httpx2.AsyncClient, ada: Headers) -> None:
     me = (await client.get("/api/v1/admin/me", headers=ada)).json()
-    fields = {"id", "email", "name", "role", "created_at", "last_login_at"}
+    fields = {"id", "email", "name", "role", "owner_id", "created_at", "last_login_at"}
     assert me.keys() == fields | {"factors", "recovery_codes"}
-    assert (me["email"], me["role"]) == (EMAIL, "system_admin")
+    assert (me["email"], me["role"], me["owner_id"]) == (EMAIL, "system_admin", None)
     assert me["id"].startswith("adm_")
     assert me["last_login_at"] >= me["created_at"]
 

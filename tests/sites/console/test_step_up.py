@@ -125,15 +125,18 @@ FORM_PAGES: dict[str, dict[str, str] | None] = {
     "/console/sso/callback": None,
     "/simulator/sign-in": None,
     # No sensitive action:
+    "/console/bank-statements/import": None,
     "/console/batches/{id}/lines": None,
     "/console/cards/upload": None,
     "/console/ledger/gl-codes": None,
     "/console/sign-out": None,
     "/simulator/pos/chip": None,
     "/simulator/pos/keys/delete": None,
+    "/stage/call": None,
 }
 #: Templates for forms that need no prompt, because their endpoints are public or not sensitive.
 FORMS_WITHOUT_PROMPT = {
+    "bank_statements/import.html",
     "base.html",  # sign out
     "batches/batch.html",  # upload
     "cards/upload.html",
