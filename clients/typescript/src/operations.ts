@@ -826,11 +826,12 @@ export class Operations extends Transport {
    * Get a processor's sales, fees, refunds and payouts for a period.
    *
    * The period has at most 366 days; by default, it is the last 30 days. A held payment counts from
-   * its release. `balance` is the current balance.
+   * its release. `balance` is the current balance. With `terminals=true`, the response also has
+   * the movements by terminal and day, except payouts, and the period has at most 31 days.
    *
    * Access: an admin with any role. Owner roles: merchant_manager.
    */
-  getProcessorSummary(id: string, query: { from?: string; to?: string; } = {}, options?: RequestOptions): Promise<schemas.ProcessorSummary> {
+  getProcessorSummary(id: string, query: { from?: string; to?: string; terminals?: boolean; } = {}, options?: RequestOptions): Promise<schemas.ProcessorSummary> {
     return this.send("GET", `/api/v1/processors/${encodeURIComponent(id)}/summary`, { query }, options);
   }
 

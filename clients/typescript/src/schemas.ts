@@ -3212,7 +3212,12 @@ export interface ProcessorResponse {
 
 export type ProcessorStatus = "active" | "suspended";
 
-/** `days` has the days with movements, newest first, in the platform's time zone. */
+/**
+ * `days` has the days with movements, newest first, in the platform's time zone.
+ *
+ *     With `terminals=true`, `terminals` has the same movements without payouts, by day and terminal.
+ *     The sum of their `net` is `totals.net` plus `totals.payouts`: what there was to pay out.
+ */
 export interface ProcessorSummary {
   processor_id: string;
   currency: string;
@@ -3221,6 +3226,7 @@ export interface ProcessorSummary {
   to: string;
   totals: ProcessorTotals;
   days: ProcessorDay[];
+  terminals?: ProcessorTerminalDay[];
 }
 
 export interface ProcessorSuspendedEvent {
@@ -3228,6 +3234,22 @@ export interface ProcessorSuspendedEvent {
   /** When the event occurred */
   timestamp: string;
   data: ProcessorRecord;
+}
+
+/**
+ * A terminal's movements on one day.
+ *
+ *     `net` is sales minus fees and refunds, plus all other movements except payouts. Movements
+ *     without a terminal, such as payments from a server, have the `terminal_id` null.
+ */
+export interface ProcessorTerminalDay {
+  date: string;
+  terminal_id: string | null;
+  sales_count: number;
+  sales: string;
+  fees: string;
+  refunds: string;
+  net: string;
 }
 
 /**

@@ -157,17 +157,20 @@ class ProcessorsOperations(OperationGroup[M]):
         *,
         from_: DateTimeLike | None = None,
         to: DateTimeLike | None = None,
+        terminals: bool | None = None,
     ) -> ProcessorSummary:
         """Get a processor's sales, fees, refunds and payouts for a period.
 
         The period has at most 366 days; by default, it is the last 30 days. A held payment counts
-        from its release. `balance` is the current balance.
+        from its release. `balance` is the current balance. With `terminals=true`, the response also
+        has the movements by terminal and day, except payouts, and the period has at most 31 days.
 
         Access: an admin with any role. Owner roles: merchant_manager.
 
         Args:
             from_: Start of the period, inclusive.
             to: End of the period, inclusive.
+            terminals: Also the sums by terminal and day. The period then has at most 31 days.
 
         Example:
             client.processors.get_summary("prc_0800000000000")
