@@ -254,7 +254,8 @@ class RunningServices:
             with contextlib.suppress(psutil.Error):  # the process may have exited
                 # The gateway's module is `tapgate.server.gateway` or `tapgate_sandbox.gateway`.
                 if any(
-                    part.startswith("tapgate.") and part.endswith(f".{service}")
+                    part.startswith(("tapgate.", "tapgate_sandbox."))
+                    and part.endswith(f".{service}")
                     for part in child.cmdline()
                 ):
                     found.append(child)

@@ -240,7 +240,7 @@ async def test_wallet_can_be_used_in_the_chat_despite_duplicates_and_a_messenger
     # Kill the messenger after the acknowledgment, while the paused gateway does not respond.
     running.send_signal("gateway", signal.SIGSTOP)
     await provider.send_user_message(mary.wa_id, UserMessage(text="balance"))
-    await wait_until(lambda: has_pending_work(database, mary.number))
+    await wait_for_first_attempt(database, mary.number)
     running.send_signal("messenger", signal.SIGKILL)
     running.send_signal("gateway", signal.SIGCONT)
     assert "797.00 SLE" in await mary.read_replies()
@@ -306,14 +306,21 @@ async def wait_until(condition: Any) -> None:
             await asyncio.sleep(0.02)
 
 
-async def has_pending_work(database: Database, address: str) -> bool:
-    return bool(
-        await database.fetchval(
-            """SELECT EXISTS (SELECT FROM messenger.received
-                              WHERE address = $1 AND status = 'waiting' AND attempts = 1)""",
-            address,
-        )
-    )
+async def wait_for_first_attempt(database: Database, address: str) -> None:
+    """Wait at most 30 seconds until the newest message from the address is being handled."""
+    newest: tuple[object, ...] = ()
+    try:
+        async with asyncio.timeout(30):
+            while newest != ("waiting", 1):
+                await asyncio.sleep(0.02)
+                row = await database.fetchrow(
+                    """SELECT status, attempts FROM messenger.received
+                       WHERE address = $1 ORDER BY id DESC LIMIT 1""",
+                    address,
+                )
+                newest = tuple(row or ())
+    except TimeoutError:
+        raise AssertionError(f"the newest message is {newest}") from None
 
 
 async def run_command(folder: Path, database_url: str, *arguments: str) -> tuple[int, str]:
