@@ -12,7 +12,7 @@ async def test_liquidity_page_shows_which_agents_run_out_first(tab: Tab) -> None
     await tab.open("/console/work")
     await tab.take_screenshot("work")
     assert await tab.find_axe_violations() == []
-    await page.get_by_role("link", name="Agents", exact=False).first.click()
+    await tab.open("/console/agents")
     await page.get_by_role("link", name="Liquidity").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Agent liquidity")
     await page.wait_for_load_state()

@@ -14,6 +14,8 @@ import msgspec
 
 _COMPONENTS_PREFIX = "#/components/"
 _SCHEMA_PREFIX = f"{_COMPONENTS_PREFIX}schemas/"
+#: A response with more error codes is named after the first of them.
+_MAX_NAMED_CODES = 2
 
 
 def share_repeated_parts(document: dict[str, Any]) -> None:
@@ -118,12 +120,13 @@ def _name_body(_: Any, body: dict[str, Any]) -> str:
 
 
 def _name_response(status: str, response: dict[str, Any]) -> str:
-    """Return a response's name: its error codes, or its type and a status other than 200."""
+    """Return a response's name: its first error codes, or its type and a status other than 200."""
     content: dict[str, Any] = next(iter(response.get("content", {}).values()), {})
     if status == "default":
         return "Error"
     if content.get("examples"):
-        return "".join(map(_to_camel_case, content["examples"]))
+        names = [_to_camel_case(code) for code in content["examples"]]
+        return "".join(names[:_MAX_NAMED_CODES]) + "More" * (len(names) > _MAX_NAMED_CODES)
     if not status.startswith("2") or not status.isdigit():
         return _to_camel_case(f"webhook {status}" if status == "2XX" else response["description"])
     kind = content.get("schema", {}).get("$ref", "").removeprefix(_SCHEMA_PREFIX)

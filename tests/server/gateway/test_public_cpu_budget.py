@@ -63,6 +63,8 @@ SITE_PATHS = {
     ],
     "/t": ["/t", "/t/x"],
     "/verify": ["/verify", "/verify/x"],
+    "/portal": ["/portal", "/portal/transactions", "/portal/assets/x"],
+    "/docs": ["/docs"],
 }
 CREDENTIALS = {
     "no credential": {},

@@ -12,8 +12,12 @@ FORM_TYPE: Final = "multipart/form-data"
 MAX_PARTS: Final = 100
 
 
-def build_form_schema(title: str) -> dict[str, Any]:
-    """Return the request body schema of a form with a CSV file, for the OpenAPI document."""
+def build_form_schema(
+    title: str,
+    description: str = "The CSV file, in the same format as a `text/csv` body",
+    content_type: str = "text/csv",
+) -> dict[str, Any]:
+    """Return the request body schema of a form with a file, for the OpenAPI document."""
     return {
         "schema": {
             "type": "object",
@@ -23,11 +27,11 @@ def build_form_schema(title: str) -> dict[str, Any]:
                 "file": {
                     "type": "string",
                     "format": "binary",
-                    "description": "The CSV file, in the same format as a `text/csv` body",
+                    "description": description,
                 }
             },
         },
-        "encoding": {"file": {"contentType": "text/csv"}},
+        "encoding": {"file": {"contentType": content_type}},
     }
 
 

@@ -28,6 +28,7 @@ from tapgate_client.errors import TABLE, ApiError, Code
 from tapgate_client.schemas.approvals import ApprovalResponse
 from tapgate_client.schemas.common import ErrorBody
 from tapgate_client.schemas.fields import IdempotencyKeyRule
+from tapgate_client.schemas.transactions import MoneyRequest
 
 _SUCCESS_DESCRIPTIONS: Final = {
     201: "Created",
@@ -215,8 +216,11 @@ class _GatewayDocument(DocumentBuilder):
             codes.append(Code.PARTNER_SUSPENDED)
         if endpoint.step_up:
             codes.append(Code.OTP_REQUIRED)
+        body = endpoint.body_type
+        if endpoint.moves_money or (isinstance(body, type) and issubclass(body, MoneyRequest)):
+            codes.append(Code.CURRENCY_NOT_SUPPORTED)
         if endpoint.moves_money:
-            codes += [Code.CURRENCY_NOT_SUPPORTED, Code.DUPLICATE_REQUEST]
+            codes.append(Code.DUPLICATE_REQUEST)
         return codes
 
     def build_error_response(self, status: int | None, codes: list[Code]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from tapgate.business.finance.reconciliation.model import to_line_record, to_rec
 from tapgate.core.pagination import paginate
 from tapgate.core.records import BankAccountId, BankStatementId, BankStatementLineId
 from tapgate.http.api.access import Access
-from tapgate.http.api.form_files import extract_file
+from tapgate.http.api.form_files import FORM_TYPE, build_form_schema, extract_file
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.owner_access import NEVER
@@ -55,6 +55,7 @@ _STATEMENT_MEDIA = {
         },
         "example": "date,amount,reference,description\n2026-01-31,-500.00,PO04BGX6A000009,Payout\n",
     },
+    FORM_TYPE: build_form_schema("BankStatementForm", "The file", "application/octet-stream"),
 }
 
 
