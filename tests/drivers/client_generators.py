@@ -97,12 +97,12 @@ def generate_python_client(service: str, folder: Path) -> Path:
     )
     problems = re.findall(r"^(?:WARNING|ERROR) parsing (.*) within", output, re.MULTILINE)
     # The other content type's form is generated.
-    uploads = [
+    uploads = {
         "POST /api/v1/cards/upload-csv",
         "POST /api/v1/bank-statements",
         "PUT /api/v1/batches/{id}/lines",
-    ]
-    assert sorted(problems) == (sorted(uploads) if service == "gateway" else []), output
+    }
+    assert set(problems) == (uploads if service == "gateway" else set()), output
     assert "will not be generated" not in output, output
     (package,) = folder.glob("*-client/*_client")
     modules = {item.stem for item in package.glob("api/*/*.py")} - {"__init__"}
