@@ -1,3 +1,5 @@
 """Tapgate: a self-hosted NFC card and wallet payment platform."""
 
-VERSION = "1.0.0"
+from tapgate_client import VERSION
+
+__all__ = ["VERSION"]

@@ -23,6 +23,7 @@ from drivers.in_process import GATEWAY_URL, NO_BACKOFF, ClientFactory
 from tapgate.auth.oidc.logins import OidcLogins
 from tapgate.server.gateway_installation import create_first_admin
 from tapgate_client import (
+    VERSION,
     AccessToken,
     ApiKey,
     ApprovalRequiredError,
@@ -182,6 +183,7 @@ async def log_in_admin(client_factory: ClientFactory) -> AsyncTapgateClient:
     anonymous = client_factory.create_async()
     assert (await anonymous.system.get_health()).healthy
     assert (await anonymous.system.get_liveness()).live
+    assert (await anonymous.system.get_version()).version == VERSION
     assert (await anonymous.system.get_readiness()).ready
     tokens = await anonymous.admin.log_in(email=EMAIL, password=PASSWORD)
     tokens = await anonymous.admin.refresh_token(refresh_token=tokens.refresh_token)

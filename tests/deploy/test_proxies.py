@@ -206,7 +206,8 @@ def proxy(
 
 
 def test_public_paths_are_forwarded_with_the_clients_address(proxy: tuple[Proxy, bool]) -> None:
-    for path in (PAYMENT, "/payment", "/docs", "/guide", "/t", "/favicon.ico", "/health"):
+    pages = ("/payment", "/docs", "/guide", "/t", "/favicon.ico", "/health", "/version")
+    for path in (PAYMENT, *pages):
         assert proxy[0].get(path) == (200, f"{path} ['127.0.0.1']")
 
 

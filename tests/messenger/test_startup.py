@@ -16,6 +16,7 @@ import pytest
 from builders.messenger import BRIDGE_PATH, FLOWS_PATH
 from drivers.processes import TAPGATE_EXECUTABLE, build_environ, free_port, run_command
 from harness import PRODUCTION_ENVIRON
+from tapgate import VERSION
 from tapgate.core.settings import load_settings
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.core.vault import Vault
@@ -71,7 +72,7 @@ def test_messenger_starts_standalone_with_a_database_url(
         assert get_health(port) == {
             "status": "ok",
             "service": "tapgate-messenger",
-            "version": "1.0.0",
+            "version": VERSION,
             "activeConversations": 0,
         }
         assert post_and_get_error(port, b"{}") == (

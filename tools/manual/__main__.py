@@ -9,10 +9,12 @@ from tools.manual.postman import write_postman_collection
 from tools.manual.retention import write_retention_page
 from tools.manual.settings import write_settings
 from tools.manual.typescript import write_typescript_client
+from tools.manual.version import write_version
 
 if __name__ == "__main__":
     docs = Path("docs")
     changed = (
+        *write_version(Path()),
         *write_pages(docs / "api"),
         *write_settings(Path()),
         *write_access_page(docs / "access.md"),

@@ -3921,6 +3921,15 @@ export class Operations extends Transport {
   }
 
   /**
+   * Get the release that the gateway runs.
+   *
+   * Public.
+   */
+  getVersion(options?: RequestOptions): Promise<schemas.VersionRecord> {
+    return this.send("GET", `/version`, { isPublic: true }, options);
+  }
+
+  /**
    * Get the API's OpenAPI 3.1 document.
    *
    * Send the `ETag` as `If-None-Match` to get 304 if the document has not changed.

@@ -4496,6 +4496,13 @@ export interface VerifyInAppCardRequest {
   card_proof?: CardProof | null;
 }
 
+/** Release that a node runs. */
+export interface VersionRecord {
+  service: string;
+  version: string;
+  newest_migration: string;
+}
+
 export interface Violation {
   code: string;
   message: string;

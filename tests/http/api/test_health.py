@@ -8,7 +8,9 @@ import msgspec
 import pytest
 
 from builders.http_apps import EdgeApp
+from tapgate import VERSION
 from tapgate.runtime import health
+from tapgate.runtime.store.migration_plan import MIGRATIONS_DIR
 from tapgate_client.schemas.health import Replication
 
 
@@ -27,14 +29,23 @@ async def get_reasons(gateway: EdgeApp) -> list[str]:
     return reasons
 
 
+async def test_version_names_the_release_and_its_schema(uncached: EdgeApp) -> None:
+    response = await uncached.client.get("/version")
+    assert response.json() == {
+        "service": "tapgate",
+        "version": VERSION,
+        "newest_migration": max(file.name for file in MIGRATIONS_DIR.iterdir())[:4],
+    }
+
+
 async def test_health_reflects_the_database(uncached: EdgeApp) -> None:
     response = await uncached.client.get("/health")
     assert response.status_code == 200
     assert response.json() == {
         "service": "tapgate",
-        "version": "1.0.0",
+        "version": VERSION,
         "healthy": True,
-        "wallet_core": {"healthy": True, "version": "1.0.0"},
+        "wallet_core": {"healthy": True, "version": VERSION},
         "reasons": [],
         "replication": {"mode": "none", "standbys": 0, "synchronous_standbys": None},
         "warnings": [],

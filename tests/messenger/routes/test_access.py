@@ -240,6 +240,7 @@ def test_routes_and_their_access_match_the_specification() -> None:
         "GET /api/v1/simulator/form-key": SERVICE,
         "GET /live": PUBLIC,
         "GET /ready": PUBLIC,
+        "GET /version": PUBLIC,
         "GET /health": PUBLIC,
     }
     assert [route.name for route in ENDPOINTS if not route.in_production] == [

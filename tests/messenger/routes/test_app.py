@@ -20,6 +20,7 @@ from builders.messenger import (
     build_error,
 )
 from drivers.in_process import AppTransport
+from tapgate import VERSION
 from tapgate.http.endpoint import Endpoints
 from tapgate.messenger.app import App
 from tapgate.messenger.routes import ENDPOINTS
@@ -59,7 +60,7 @@ async def test_health_reports_ok(messenger: MessengerApp) -> None:
     assert response.json() == {
         "status": "ok",
         "service": "tapgate-messenger",
-        "version": "1.0.0",
+        "version": VERSION,
         "activeConversations": 0,
     }
 
@@ -79,7 +80,7 @@ async def test_health_returns_503_without_the_database(offline_messenger: Messen
     assert response.json() == {
         "status": "error",
         "service": "tapgate-messenger",
-        "version": "1.0.0",
+        "version": VERSION,
         "activeConversations": 0,
     }
 
@@ -88,6 +89,8 @@ async def test_messenger_is_ready_only_with_the_database_and_until_it_drains(
     messenger: MessengerApp, offline_messenger: MessengerApp
 ) -> None:
     assert (await offline_messenger.client.get("/live")).json() == {"live": True}
+    version = (await offline_messenger.client.get("/version")).json()
+    assert (version["service"], version["version"]) == ("tapgate-messenger", VERSION)
     response = await offline_messenger.client.get("/ready")
     assert response.status_code == 503
     assert [reason["code"] for reason in response.json()["reasons"]] == ["database_unavailable"]

@@ -10,6 +10,7 @@ import pytest
 
 from drivers.backups import dump_schema, fetch_rows
 from drivers.processes import run_command_on
+from tapgate import VERSION
 from tapgate.http.api.services import Services
 from tapgate.runtime import nodes as nodes_module
 from tapgate.runtime.store import StoreError
@@ -90,13 +91,13 @@ async def test_older_release_starts_until_a_contract_migration_is_applied(
         lines: list[str] = []
         assert not await start(database_url, report=lines.append)
         expected = [
-            "Warning: the database was upgraded by Tapgate 1.0.0 to 9002_index.sql. This release,"
-            " 1.0.0, can still use it."
+            f"Warning: the database was upgraded by Tapgate {VERSION} to 9002_index.sql. This"
+            f" release, {VERSION}, can still use it."
         ]
         assert lines == expected
     await migrate(database_url, next_release, contract=True)
     for refuse in (migrate, check_schema):
-        with pytest.raises(StoreError, match=r"requires a newer release .* Start Tapgate 1\.0\.0"):
+        with pytest.raises(StoreError, match=f"requires a newer .* Start Tapgate {VERSION}"):
             await refuse(database_url)
     assert await migrate(database_url, next_release) == []
 
@@ -212,7 +213,7 @@ async def test_start_without_auto_migrate_says_what_to_run(
         await check_schema(database_url, next_release)
     text = str(raised.value)
     expected = (
-        "the database must be migrated first: run `tapgate migrate` of Tapgate 1.0.0. Pending:"
+        f"the database must be migrated first: run `tapgate migrate` of Tapgate {VERSION}. Pending:"
         " 9001_expand.sql, 9002_index.sql"
     )
     assert text == expected

@@ -182,6 +182,7 @@ SYSTEM_ACCESS = {
     "GET /health": "public",
     "GET /live": "public",
     "GET /ready": "public",
+    "GET /version": "public",
     "POST /payment": "pos",
     "POST /payment/verify-card": "pos",
     "POST /payment/lookup-card": "pos",

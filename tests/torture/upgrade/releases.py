@@ -19,12 +19,12 @@ _SOURCE: Final = Path(tapgate.__file__).parent
 #: Folder that contains the client package, relative to the project.
 _CLIENT: Final = Path("clients/python/src")
 _RUN: Final = "from tapgate.cli import main; main()"
-_NEXT_VERSION: Final = "1.1.0"
+_NEXT_VERSION: Final = "2.1.0"
 #: Transactions column that the next release writes: the release that wrote the row.
 _COLUMN: Final = "written_by"
 #: Changes in the next release: file, text and replacement.
 _CHANGES: Final = (
-    ("__init__.py", f'VERSION = "{VERSION}"', f'VERSION = "{_NEXT_VERSION}"'),
+    ("__init__.py", "from tapgate_client import VERSION", f'VERSION = "{_NEXT_VERSION}"'),
     (
         "ledger/engine/write.py",
         "created_at, completed_at)",

@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from tapgate_client.responses import File
     from tapgate_client.retries import NO_RETRIES, RetryPolicy
 
-VERSION = "1.0.0"
+#: Version of the gateway, the messenger and all clients, which are released together. `make docs`
+#: writes it into package files, deployment templates and documents.
+VERSION = "2.0.0"
 
 __all__ = [
     "NO_RETRIES",

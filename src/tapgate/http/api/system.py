@@ -12,8 +12,9 @@ from tapgate.http.metrics import CONTENT_TYPE, Metrics
 from tapgate.http.metrics_access import require_metrics_access
 from tapgate.http.published_document import PublishedDocument
 from tapgate.runtime.health import describe_problems
+from tapgate.runtime.store.migration_plan import get_newest_number
 from tapgate_client.errors import Code
-from tapgate_client.schemas.health import Health, Live, Readiness, WalletCore
+from tapgate_client.schemas.health import Health, Live, Readiness, VersionRecord, WalletCore
 
 _PUBLIC: Final = Access(public=True)
 
@@ -35,6 +36,13 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
         owners=NEVER,
     )
     _add_health_endpoints(endpoints)
+
+    @endpoints.get("/version", access=_PUBLIC)
+    async def get_version(request: RequestContext) -> VersionRecord:
+        """Get the release that the gateway runs."""
+        return VersionRecord(
+            service="tapgate", version=VERSION, newest_migration=get_newest_number()
+        )
 
     @endpoints.get("/openapi.json", access=_PUBLIC)
     async def get_openapi_document(request: RequestContext) -> Reply[bytes]:

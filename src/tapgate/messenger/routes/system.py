@@ -9,8 +9,9 @@ from tapgate import VERSION
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.messenger.routes.access import PUBLIC
 from tapgate.messenger.web import RequestContext
+from tapgate.runtime.store.migration_plan import get_newest_number
 from tapgate_client.errors import ApiError
-from tapgate_client.schemas.health import Live, Readiness
+from tapgate_client.schemas.health import Live, Readiness, VersionRecord
 
 endpoints = Endpoints(
     "System",
@@ -38,6 +39,14 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 async def get_liveness(request: RequestContext) -> Live:
     """Return whether the process responds."""
     return Live()
+
+
+@endpoints.get("/version")
+async def get_version(request: RequestContext) -> VersionRecord:
+    """Return the release that the messenger runs."""
+    return VersionRecord(
+        service="tapgate-messenger", version=VERSION, newest_migration=get_newest_number()
+    )
 
 
 @endpoints.get("/ready", other_statuses=(503,))

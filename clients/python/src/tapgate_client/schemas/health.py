@@ -5,6 +5,7 @@ from typing import Annotated
 
 import msgspec
 
+from tapgate_client import VERSION
 from tapgate_client.schemas.values import Example
 
 
@@ -76,16 +77,25 @@ class HealthWarning(msgspec.Struct, kw_only=True, frozen=True):
     message: str
 
 
+class VersionRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Release that a node runs."""
+
+    service: Annotated[str, Example("tapgate")]
+    version: Annotated[str, Example(VERSION)]
+    #: Number of the newest migration that the release knows.
+    newest_migration: Annotated[str, Example("0107")]
+
+
 class WalletCore(msgspec.Struct):
     healthy: bool
-    version: Annotated[str, Example("1.0.0")]
+    version: Annotated[str, Example(VERSION)]
 
 
 class Health(msgspec.Struct):
     """Gateway health. Older gateways omit the fields after `wallet_core`."""
 
     service: Annotated[str, Example("tapgate")]
-    version: Annotated[str, Example("1.0.0")]
+    version: Annotated[str, Example(VERSION)]
     healthy: bool
     wallet_core: WalletCore
     reasons: list[ReadinessProblem] = []

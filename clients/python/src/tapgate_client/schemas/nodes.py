@@ -5,6 +5,7 @@ from typing import Annotated
 
 import msgspec
 
+from tapgate_client import VERSION
 from tapgate_client.schemas.health import NotReadyReason, Replication
 from tapgate_client.schemas.values import Example, Id, Name, Time
 
@@ -31,7 +32,7 @@ class NodeRecord(msgspec.Struct, kw_only=True):
     role: NodeRole
     host: str
     port: int
-    version: Annotated[str, Example("1.0.0")]
+    version: Annotated[str, Example(VERSION)]
     status: NodeStatus
     reasons: list[NotReadyReason]
     differences: list[str]
@@ -60,7 +61,7 @@ class PostgresRecord(msgspec.Struct, kw_only=True):
     the gateway does not know the major release.
     """
 
-    version: Annotated[str, Example("1.0.0")]
+    version: Annotated[str, Example("18.4")]
     newest_version: str | None
     is_outdated: bool
 
