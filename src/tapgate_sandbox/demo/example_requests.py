@@ -12,7 +12,7 @@ import msgspec
 from tapgate.core.settings import Settings
 from tapgate_client import money
 from tapgate_sandbox.demo import seed
-from tapgate_sandbox.demo.people import Country
+from tapgate_sandbox.demo.people import Country, Resident
 
 _DEFAULT_DATA_DIR: Final = Path(".tapgate")
 
@@ -63,14 +63,26 @@ def render_examples(country: Country, context: ExampleContext, *, today: date) -
 
 def _render_commands(country: Country, context: ExampleContext, today: date) -> Iterator[str]:
     hero, friend = (country.residents[number] for number in (seed.HERO, seed.FRIEND))
-    agent, shop = country.agents[0], country.shops[0]
-    terminal = shop.terminals[0]
-    name, other = hero.person.first_name, friend.person.first_name
-    phone = seed.get_phone_number(hero)
-    yield f"# {hero.person.name}: phone {phone}, card {hero.serial}, PIN {hero.pin}"
+    yield _describe_resident(hero)
     for number in (0, len(country.super_agents)):
         counter, mobile = country.agents[number], seed.get_agent_phone_number(number)
         yield f"# Agent {counter.business_name or counter.name}: phone {mobile}, PIN {counter.pin}"
+    yield from _render_account_requests(hero, context, today)
+    yield from _render_money_requests(country, hero, friend, context)
+    yield "# The page that a phone opens when it reads a card that signs its taps"
+    yield _describe_resident(friend)
+    yield f"curl -s $({context.tap} {friend.serial})"
+    yield "# Verify the ledger"
+    yield context.verify
+
+
+def _describe_resident(resident: Resident) -> str:
+    phone = seed.get_phone_number(resident)
+    name = resident.person.name
+    return f"# {name}: phone {phone}, card {resident.serial}, PIN {resident.pin}"
+
+
+def _render_account_requests(hero: Resident, context: ExampleContext, today: date) -> Iterator[str]:
     yield _render_get(context, f"/api/v1/subscribers/{hero.public_id}")
     yield _render_get(context, f"/api/v1/balance/{hero.public_id}")
     yield _render_get(context, f"/api/v1/transactions?user_id={hero.public_id}&limit=5")
@@ -81,7 +93,14 @@ def _render_commands(country: Country, context: ExampleContext, today: date) -> 
         "format": "pdf",
     }
     yield _render_post(context, "/api/v1/wallet/account-statement", statement)
-    yield f"# {name} sends money to {other}"
+
+
+def _render_money_requests(
+    country: Country, hero: Resident, friend: Resident, context: ExampleContext
+) -> Iterator[str]:
+    agent, shop = country.agents[0], country.shops[0]
+    name = hero.person.first_name
+    yield f"# {name} sends money to {friend.person.first_name}"
     p2p = {
         "request_id": "try-p2p-1",
         "sender_id": hero.public_id,
@@ -101,29 +120,20 @@ def _render_commands(country: Country, context: ExampleContext, today: date) -> 
     }
     yield _render_post(context, "/api/v1/agents/cashin", cash_in)
     yield f"# A terminal at {shop.merchant.name} looks up the card, then takes a payment"
+    payment = {
+        "request_id": "try-pos-1",
+        "card_serial": hero.serial,
+        "amount": _format_amount(context, 35),
+        "pin": hero.pin,
+    }
+    terminal = shop.terminals[0]
     for path, body in (
         ("/api/v1/pos/lookup-card", {"card_identifier": hero.serial}),
-        (
-            "/api/v1/pos/payment",
-            {
-                "request_id": "try-pos-1",
-                "card_serial": hero.serial,
-                "amount": _format_amount(context, 35),
-                "pin": hero.pin,
-            },
-        ),
+        ("/api/v1/pos/payment", payment),
     ):
         yield _render_signed_post(
             context, path, body, key_id=terminal.key_id, secret=terminal.key.secret
         )
-    yield "# The page that a phone opens when it reads a card that signs its taps"
-    yield (
-        f"# {friend.person.name}: phone {seed.get_phone_number(friend)}, card {friend.serial}, "
-        f"PIN {friend.pin}"
-    )
-    yield f"curl -s $({context.tap} {friend.serial})"
-    yield "# Verify the ledger"
-    yield context.verify
 
 
 def _format_amount(context: ExampleContext, major: int) -> str:
