@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from tapgate.core.images import EncodedImage
-from tapgate.messenger import gateway_requests
+from tapgate.messenger import agent_requests, card_requests, gateway_requests
 from tapgate.messenger.conversation import engine
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
 from tapgate.messenger.gateway_requests import ClientRequest
@@ -276,8 +276,8 @@ class AgentFloat:
             transaction_id="txn_9",
         )
 
-    def get_day(self) -> gateway_requests.AgentDay:
-        return gateway_requests.AgentDay(
+    def get_day(self) -> agent_requests.AgentDay:
+        return agent_requests.AgentDay(
             float_balance=money.format_decimal(self.balance, "SLE"),
             commission_balance=money.format_decimal(self.commission, "SLE"),
             currency="SLE",
@@ -345,7 +345,7 @@ class FakeGateway:
         match request:
             case gateway_requests.SendMoney():
                 return self._send_money(request)
-            case gateway_requests.UnblockCard(card_serial=serial, pin=pin):
+            case card_requests.UnblockCard(card_serial=serial, pin=pin):
                 return self._check_pin(pin) or RequestSucceeded(
                     result=self._set_card_status(serial, "ACTIVE")
                 )
@@ -479,8 +479,8 @@ class FakeGateway:
         match request:
             case gateway_requests.FindSubscriber():
                 return self.subscriber
-            case gateway_requests.FindAgents(place=place):
-                agent = gateway_requests.AgentSummary(name="Kargbo Shop", address="5 Main St, Bo")
+            case agent_requests.FindAgents(place=place):
+                agent = agent_requests.AgentSummary(name="Kargbo Shop", address="5 Main St, Bo")
                 return [agent] if place == "Bo" else []
             case gateway_requests.GetLastDecline() | gateway_requests.GetSupportContact():
                 return None
@@ -511,9 +511,9 @@ class FakeGateway:
                 return [item for item in self.undoable if item.type in types]
             case gateway_requests.ObjectToPhoneChange():
                 return self.was_number_replaced
-            case gateway_requests.ListCards():
+            case card_requests.ListCards():
                 return list(self.cards)
-            case gateway_requests.BlockCard(card_serial=serial, reason=reason):
+            case card_requests.BlockCard(card_serial=serial, reason=reason):
                 return self._set_card_status(
                     serial, "BLOCKED" if reason == "customer_request" else "LOST"
                 )
@@ -524,14 +524,14 @@ class FakeGateway:
             case gateway_requests.AddKeptDocument():
                 self.kept_images -= 1
                 return self.kept_images
-            case gateway_requests.FindAgent():
+            case agent_requests.FindAgent():
                 return self.agent
-            case gateway_requests.GetAgentDay():
+            case agent_requests.GetAgentDay():
                 return self.float.get_day()
-            case gateway_requests.FindFloatRequests():
+            case agent_requests.FindFloatRequests():
                 return list(self.float.float_requests.values())
-            case gateway_requests.FindPinHolders():
-                return gateway_requests.PinHolders(
+            case card_requests.FindPinHolders():
+                return card_requests.PinHolders(
                     subscriber=self.subscriber, agent=self.agent, child_cards=self.child_cards
                 )
         return True

@@ -12,7 +12,7 @@ from cases import each
 from drivers.gateway_requests import open_gateway
 from drivers.in_process import AppTransport
 from harness import PIN, WRONG_PIN, Harness
-from tapgate.messenger import gateway_requests
+from tapgate.messenger import card_requests, gateway_requests
 from tapgate.messenger.model import Card, GatewayUnreachable, RequestRejected, RequestSucceeded
 from tapgate.server.gateway import create_app
 from tapgate_client import AsyncTapgateClient
@@ -137,11 +137,11 @@ async def test_card_of_another_subscriber_is_not_found(
 ) -> None:
     owner, eve = await harness.create_subscriber(), await harness.create_subscriber()
     serial = await harness.create_card(owner["id"])
-    block = gateway_requests.BlockCard(subscriber_id=eve["id"], card_serial=serial, reason="lost")
+    block = card_requests.BlockCard(subscriber_id=eve["id"], card_serial=serial, reason="lost")
     assert await perform_and_get_code(gateway, block) == Code.CARD_NOT_FOUND
-    unblock = gateway_requests.UnblockCard(subscriber_id=eve["id"], card_serial=serial, pin=PIN)
+    unblock = card_requests.UnblockCard(subscriber_id=eve["id"], card_serial=serial, pin=PIN)
     assert await perform_and_get_code(gateway, unblock) == Code.CARD_NOT_FOUND
-    (card,) = await perform(gateway, gateway_requests.ListCards(subscriber_id=owner["id"]))
+    (card,) = await perform(gateway, card_requests.ListCards(subscriber_id=owner["id"]))
     assert card.status == "ACTIVE"
 
 
@@ -151,11 +151,11 @@ async def test_unblocking_a_card_requires_the_pin(
     owner = await harness.create_subscriber()
     serial = await harness.create_card(owner["id"])
     mine = {"subscriber_id": owner["id"], "card_serial": serial}
-    card = await perform(gateway, gateway_requests.BlockCard(**mine, reason="customer_request"))
+    card = await perform(gateway, card_requests.BlockCard(**mine, reason="customer_request"))
     assert card.status == "BLOCKED"
-    found = await perform_and_get_code(gateway, gateway_requests.UnblockCard(**mine, pin=WRONG_PIN))
+    found = await perform_and_get_code(gateway, card_requests.UnblockCard(**mine, pin=WRONG_PIN))
     assert found == Code.INVALID_PIN
-    card = await perform(gateway, gateway_requests.UnblockCard(**mine, pin=PIN))
+    card = await perform(gateway, card_requests.UnblockCard(**mine, pin=PIN))
     assert card.status == "ACTIVE"
 
 
@@ -182,7 +182,7 @@ def test_card_of_a_restricted_subscriber_has_no_type_and_holder() -> None:
         serial="C-1", status="BLOCKED", status_reason="lost", subscriber_id="sub_1", restricted=True
     )
     expected = Card(serial="C-1", type=None, status="BLOCKED", holder_name=None)
-    assert gateway_requests.to_card(hidden) == expected
+    assert card_requests.to_card(hidden) == expected
 
 
 class FailingTransport(httpx2.AsyncBaseTransport):

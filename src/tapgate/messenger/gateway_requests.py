@@ -16,15 +16,11 @@ import structlog
 
 from tapgate.core.public_names import (
     build_public_name,
-    clean_business_name,
     clean_person_name,
     get_counterparty_name,
-    get_public_agent_name,
     mask_person_name,
 )
 from tapgate.messenger.model import (
-    Agent,
-    Card,
     GatewayUnreachable,
     Language,
     RequestOutcome,
@@ -36,9 +32,7 @@ from tapgate.messenger.model import (
 from tapgate_client import AsyncTapgateClient, TapgateError
 from tapgate_client import exceptions as client
 from tapgate_client.errors import Code
-from tapgate_client.schemas.agents import AgentRecord, AgentStatus
-from tapgate_client.schemas.cards import CardRecord, CardStatus, CardType, DisclosedCard
-from tapgate_client.schemas.float_requests import FloatProvider, FloatRequestStatus
+from tapgate_client.schemas.cards import CardStatus, CardType
 from tapgate_client.schemas.subscribers import (
     KycDocumentType,
     SubscriberLanguage,
@@ -55,9 +49,6 @@ from tapgate_client.schemas.transactions import (
     TransactionType,
 )
 from tapgate_client.schemas.wallets import P2pReceipt
-
-#: A list in the chat has few items.
-_MAX_FLOAT_REQUESTS: Final = 5
 
 _log = structlog.get_logger()
 
@@ -230,84 +221,6 @@ async def find_subscriber(gateway: AsyncTapgateClient, phone: str) -> Subscriber
 def to_subscriber(record: SubscriberRecord) -> Subscriber:
     subscriber = msgspec.convert(record, Subscriber, from_attributes=True)
     return msgspec.structs.replace(subscriber, first_name=clean_person_name(record.first_name))
-
-
-# Cards and PINs
-
-
-class ListCards(GatewayRequest, frozen=True, kw_only=True):
-    subscriber_id: str
-
-    async def perform(self, gateway: AsyncTapgateClient) -> list[Card]:
-        listed = gateway.cards.list(subscriber_id=self.subscriber_id)
-        return [to_card(item) for item in (await listed.get_page()).data]
-
-
-class BlockCard(GatewayRequest, frozen=True, kw_only=True):
-    subscriber_id: str
-    card_serial: str
-    reason: str  # lost, stolen, damaged, customer_request
-
-    async def perform(self, gateway: AsyncTapgateClient) -> Card:
-        await _require_own_card(gateway, self.subscriber_id, self.card_serial)
-        return to_card((await gateway.cards.block(self.card_serial, reason=self.reason)).card)
-
-
-class UnblockCard(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
-    """Unblock a card after verifying the subscriber's PIN."""
-
-    subscriber_id: str
-    card_serial: str
-    pin: str
-
-    async def perform(self, gateway: AsyncTapgateClient) -> Card:
-        await _require_own_card(gateway, self.subscriber_id, self.card_serial)
-        await gateway.subscribers.verify_pin(self.subscriber_id, pin=self.pin)
-        return to_card((await gateway.cards.unblock(self.card_serial)).card)
-
-
-class PinHolders(msgspec.Struct, frozen=True, kw_only=True):
-    """PIN holders whose PIN a phone number can reset."""
-
-    subscriber: Subscriber | None
-    agent: Agent | None
-    child_cards: list[Card]
-
-
-class FindPinHolders(GatewayRequest, frozen=True, kw_only=True):
-    phone: str
-
-    async def perform(self, gateway: AsyncTapgateClient) -> PinHolders:
-        found = await find_subscriber(gateway, self.phone)
-        agent = await find_agent(gateway, self.phone)
-        cards = [] if found is None else await ListCards(subscriber_id=found.id).perform(gateway)
-        return PinHolders(
-            subscriber=None if found is None else to_subscriber(found),
-            agent=None if agent is None else to_agent(agent),
-            child_cards=[
-                card
-                for card in cards
-                if card.type == CardType.CHILD
-                and card.status in (CardStatus.ACTIVE, CardStatus.BLOCKED)
-            ],
-        )
-
-
-def to_card(record: CardRecord | DisclosedCard) -> Card:
-    return Card(
-        serial=record.serial,
-        type=record.type or None,  # unset if the subscriber is restricted
-        status=record.status,
-        holder_name=clean_person_name(record.holder_name) if record.holder_name else None,
-    )
-
-
-async def _require_own_card(
-    gateway: AsyncTapgateClient, subscriber_id: str, card_serial: str
-) -> None:
-    card = await gateway.cards.get(card_serial)
-    if card.subscriber_id != subscriber_id:
-        raise CardNotOwnedError
 
 
 # Transfers and transactions
@@ -510,129 +423,7 @@ def _get_counterparty_name(merchant_name: str | None, party: PartyRecord | None)
     return mask_person_name(shown) if is_person and not merchant_name else shown
 
 
-# Agents and support
-
-
-class FindAgent(GatewayRequest, frozen=True, kw_only=True):
-    """Find the agent with a phone number."""
-
-    phone: str
-
-    async def perform(self, gateway: AsyncTapgateClient) -> Agent | None:
-        found = await find_agent(gateway, self.phone)
-        return None if found is None else to_agent(found)
-
-
-class GetAgentDay(GatewayRequest, frozen=True, kw_only=True):
-    """Get an agent's balances, and the completed cash-ins and cash-outs since the day began."""
-
-    phone: str
-    day: str
-
-    async def perform(self, gateway: AsyncTapgateClient) -> "AgentDay":
-        found = await find_agent(gateway, self.phone)
-        if found is None:
-            raise AgentNotFoundError
-        cash_ins, cash_outs = [
-            await gateway.transactions.get_totals(
-                user_id=found.id, type=kind, from_=self.day, status=TransactionStatus.COMPLETED
-            )
-            for kind in (TransactionType.AGENT_CASHIN, TransactionType.AGENT_CASHOUT)
-        ]
-        return AgentDay(
-            float_balance=found.float_balance,
-            commission_balance=found.commission_balance,
-            currency=found.currency,
-            cash_ins=cash_ins.count,
-            cash_in_amount=cash_ins.amount,
-            cash_outs=cash_outs.count,
-            cash_out_amount=cash_outs.amount,
-        )
-
-
-class AgentDay(msgspec.Struct, frozen=True, kw_only=True):
-    float_balance: str
-    commission_balance: str
-    currency: str
-    cash_ins: int
-    cash_in_amount: str
-    cash_outs: int
-    cash_out_amount: str
-
-    @staticmethod
-    def build_request(phone: str, now: datetime) -> GetAgentDay:
-        return GetAgentDay(phone=phone, day=now.date().isoformat())
-
-
-class FloatRequestSummary(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
-    agent_name: str
-    amount: str
-    currency: str
-    is_own: bool
-
-
-class FindFloatRequests(GatewayRequest, frozen=True, kw_only=True):
-    """Find the open float requests of an agent, and those that its sub-agents wait for."""
-
-    agent_id: str
-
-    async def perform(self, gateway: AsyncTapgateClient) -> list[FloatRequestSummary]:
-        own = gateway.float_requests.list(
-            agent_id=self.agent_id, status=FloatRequestStatus.OPEN, limit=_MAX_FLOAT_REQUESTS
-        )
-        asked = gateway.float_requests.list(
-            parent_agent_id=self.agent_id,
-            waits_for=FloatProvider.SUPER_AGENT,
-            limit=_MAX_FLOAT_REQUESTS,
-        )
-        records = [*(await asked.get_page()).data, *(await own.get_page()).data]
-        return [
-            FloatRequestSummary(
-                id=item.id,
-                agent_name=item.agent_name,
-                amount=item.amount,
-                currency=item.currency,
-                is_own=item.agent_id == self.agent_id,
-            )
-            for item in records
-        ]
-
-
-async def find_agent(gateway: AsyncTapgateClient, phone: str) -> AgentRecord | None:
-    page = await gateway.agents.list(phone_number=phone, limit=1).get_page()
-    return page.data[0] if page.data else None
-
-
-def to_agent(record: AgentRecord) -> Agent:
-    name = clean_business_name(record.business_name or record.name)
-    return Agent(id=record.id, name=name, status=record.status)
-
-
-class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What the public may know about an agent."""
-
-    name: str
-    address: str
-
-
-class FindAgents(GatewayRequest, frozen=True, kw_only=True):
-    """Find active agents by a part of their address."""
-
-    place: str
-    limit: int
-
-    async def perform(self, gateway: AsyncTapgateClient) -> list[AgentSummary]:
-        listed = gateway.agents.list(
-            address=self.place, status=AgentStatus.ACTIVE, limit=self.limit
-        )
-        return [
-            AgentSummary(
-                name=get_public_agent_name(agent.name, agent.business_name),
-                address=agent.address or "",
-            )
-            for agent in (await listed.get_page()).data
-        ]
+# Support
 
 
 class GetSupportContact(GatewayRequest, frozen=True, kw_only=True):

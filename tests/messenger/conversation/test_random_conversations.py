@@ -22,7 +22,7 @@ from builders.conversation import (
     get_request_kind,
 )
 from examples import limit_examples
-from tapgate.messenger import gateway_requests
+from tapgate.messenger import card_requests, gateway_requests
 from tapgate.messenger.conversation.commands import SCRIPTS
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
 from tapgate.messenger.conversation.steps import AskStep, ConfirmStep, PinStep, RequestStep
@@ -118,7 +118,7 @@ PIN_REQUESTS = (
     "float_requests.fund_by_transfer",
     gateway_requests.SendMoney,
     "cards.link",
-    gateway_requests.UnblockCard,
+    card_requests.UnblockCard,
     "subscribers.verify_pin",
     "subscribers.change_pin",
 )

@@ -12,7 +12,7 @@ from builders.conversation import (
     build_text_message,
 )
 from cases import each
-from tapgate.messenger import gateway_requests
+from tapgate.messenger import card_requests, gateway_requests
 from tapgate.messenger.model import (
     DocumentReply,
     GatewayUnreachable,
@@ -195,7 +195,7 @@ def test_blocking_without_a_response_can_be_retried():
     chat(build_text_message("block", "block"))
     chat("TG-0001")
     chat("4")
-    chat.gateway.overrides = {gateway_requests.BlockCard: [GatewayUnreachable(uncertain=True)]}
+    chat.gateway.overrides = {card_requests.BlockCard: [GatewayUnreachable(uncertain=True)]}
     assert "try again" in chat("yes").lower()
     assert "is blocked" in chat.choose_option("again")
 

@@ -16,7 +16,7 @@ from tapgate.events.notifications.notification_messages import list_pending
 from tapgate.events.notifications.receipts import ReceiptWorker
 from tapgate.http.field_checks import get_rule_and_type, is_struct
 from tapgate.ledger import chart
-from tapgate.messenger import gateway_requests
+from tapgate.messenger import agent_requests, card_requests, gateway_requests
 from tapgate.messenger.model import RequestSucceeded
 from tapgate.server.gateway import ENDPOINT_GROUPS, create_app
 from tapgate_client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
@@ -180,8 +180,8 @@ async def test_stored_link_reaches_no_other_person(harness: Harness) -> None:
         gateway_requests.FindPayeeByCard(card_serial=card),
         gateway_requests.FindPayeeByCard(card_serial=child),
         gateway_requests.ListTransactions(subscriber_id=ben["id"], limit=20),
-        gateway_requests.ListCards(subscriber_id=ama["id"]),
-        gateway_requests.FindAgents(place="Lumley", limit=5),
+        card_requests.ListCards(subscriber_id=ama["id"]),
+        agent_requests.FindAgents(place="Lumley", limit=5),
     ):
         outcome = await gateway_requests.perform(gateway, request)
         assert isinstance(outcome, RequestSucceeded), outcome
@@ -209,5 +209,5 @@ async def test_agent_search_shortens_names_of_agents_who_are_people(harness: Har
         retries=NO_RETRIES,
         http=AppTransport(create_app(harness.services)),
     )
-    found = await gateway_requests.FindAgents(place="Makeni", limit=5).perform(gateway)
+    found = await agent_requests.FindAgents(place="Makeni", limit=5).perform(gateway)
     assert {agent.name for agent in found} == {"Foday B.", "Conteh & Sons"}

@@ -6,6 +6,12 @@ the customer's PIN in the customer's own chat (`cash_outs.py`).
 
 from typing import Any, Final
 
+from tapgate.messenger.agent_requests import (
+    AgentDay,
+    FindAgent,
+    FindFloatRequests,
+    FloatRequestSummary,
+)
 from tapgate.messenger.conversation.commands.common_steps import AMOUNT_ERROR_CODES, PHONE_STEPS
 from tapgate.messenger.conversation.steps import (
     AskStep,
@@ -20,13 +26,9 @@ from tapgate.messenger.conversation.steps import (
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import (
-    AgentDay,
-    FindAgent,
-    FindFloatRequests,
     FindPayeeByCard,
     FindPayeeByPhone,
     FindSubscriber,
-    FloatRequestSummary,
     GatewayRequest,
     Payee,
     client_request,

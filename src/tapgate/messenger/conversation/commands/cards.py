@@ -3,6 +3,7 @@
 from typing import Final
 
 from tapgate.messenger import texts
+from tapgate.messenger.card_requests import BlockCard, ListCards, UnblockCard
 from tapgate.messenger.conversation import option_matching
 from tapgate.messenger.conversation.commands.common_steps import (
     SUBSCRIBER_STEPS,
@@ -21,13 +22,7 @@ from tapgate.messenger.conversation.steps import (
     looks_like_pin_not_serial,
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
-from tapgate.messenger.gateway_requests import (
-    BlockCard,
-    ClientRequest,
-    ListCards,
-    UnblockCard,
-    client_request,
-)
+from tapgate.messenger.gateway_requests import ClientRequest, client_request
 from tapgate.messenger.model import Card, RequestRejected
 from tapgate.messenger.understanding.secret_detection import find_tap_url
 from tapgate.messenger.understanding.transfers import parse_card_serial

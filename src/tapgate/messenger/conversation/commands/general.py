@@ -4,10 +4,11 @@ from typing import Final
 
 import msgspec
 
+from tapgate.messenger.agent_requests import FindAgent
 from tapgate.messenger.conversation.commands.agents import reply_with_menu as reply_with_agent_menu
 from tapgate.messenger.conversation.steps import AskStep, Next, ParsedAnswer, RequestStep, Script
 from tapgate.messenger.conversation.turn import Choice, Turn
-from tapgate.messenger.gateway_requests import FindAgent, FindSubscriber
+from tapgate.messenger.gateway_requests import FindSubscriber
 from tapgate.messenger.model import LANGUAGES, Agent, Command, Language, Subscriber
 
 #: In menu order, most used first.

@@ -5,11 +5,7 @@ from typing import Final, Literal
 from tapgate.messenger.conversation.commands.common_steps import PHONE_STEPS
 from tapgate.messenger.conversation.steps import Next, RequestStep, Script
 from tapgate.messenger.conversation.turn import Turn
-from tapgate.messenger.gateway_requests import (
-    FindSubscriber,
-    ObjectToPhoneChange,
-    client_request,
-)
+from tapgate.messenger.gateway_requests import FindSubscriber, ObjectToPhoneChange, client_request
 from tapgate.messenger.model import Subscriber
 from tapgate_client.schemas.subscribers import MessagePreference
 

@@ -9,6 +9,7 @@ import re
 from typing import Final
 
 from tapgate.messenger import texts
+from tapgate.messenger.card_requests import FindPinHolders, PinHolders
 from tapgate.messenger.conversation.commands.account import get_invalid_fields
 from tapgate.messenger.conversation.commands.common_steps import PHONE_STEPS
 from tapgate.messenger.conversation.steps import (
@@ -21,12 +22,7 @@ from tapgate.messenger.conversation.steps import (
     Script,
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
-from tapgate.messenger.gateway_requests import (
-    ClientRequest,
-    FindPinHolders,
-    PinHolders,
-    client_request,
-)
+from tapgate.messenger.gateway_requests import ClientRequest, client_request
 from tapgate.messenger.model import RequestRejected
 from tapgate.messenger.understanding import resolver
 from tapgate.messenger.understanding.normalization import normalize_text

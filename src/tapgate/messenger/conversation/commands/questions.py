@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from tapgate.messenger import texts
+from tapgate.messenger.agent_requests import AgentSummary, FindAgents
 from tapgate.messenger.conversation.commands.common_steps import (
     AMOUNT_ERROR_CODES,
     build_lookup_script,
@@ -12,9 +13,7 @@ from tapgate.messenger.conversation.commands.common_steps import (
 from tapgate.messenger.conversation.steps import AskStep, Next, ParsedAnswer, RequestStep, Script
 from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.gateway_requests import (
-    AgentSummary,
     ClientRequest,
-    FindAgents,
     FindSubscriber,
     GetLastDecline,
     GetSupportContact,
