@@ -11,6 +11,7 @@ from builders.ledger import require_balanced_books
 from builders.participants import create_agent
 from builders.payouts import (
     BANK_ACCOUNTS_URL,
+    PAYOUTS_URL,
     RUNS_URL,
     change_payout,
     create_bank_account,
@@ -188,6 +189,24 @@ async def test_parallel_changes_move_the_money_once(harness: Harness) -> None:
     assert [answer.status_code for answer in answers[:4]].count(200) == 1
     assert await get_balance(harness, merchant) == "1000.00"
     await require_balanced_books(harness.database)
+
+
+async def test_replayed_changes_have_the_original_response(harness: Harness) -> None:
+    merchant = await create_merchant(harness)
+    await create_bank_account(harness, None)
+    payout_id = (await request_payout(harness, merchant, amount="10"))["id"]
+    await create_run(harness)
+    officer = await harness.create_admin("F")
+    first = []
+    for verb, fields in (("paid", {"bank_reference": "B-1"}), ("returned", {"reason": "closed"})):
+        path, body = f"{PAYOUTS_URL}/{payout_id}/{verb}", {**fields, "request_id": verb}
+        first.append((path, body, await harness.post(path, json=body, auth=officer)))
+    assert [response.json()["status"] for *_, response in first] == ["paid", "returned"]
+    for path, body, response in first:
+        replay = await harness.post(path, json=body, auth=officer)
+        assert replay.headers["idempotent-replayed"] == "true"
+        assert replay.json() == response.json()
+    assert await get_balance(harness, merchant) == "1000.00"
 
 
 async def add_closed_day(harness: Harness, day: date) -> None:

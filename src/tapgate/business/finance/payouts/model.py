@@ -88,6 +88,14 @@ def to_record(payout: Payout) -> PayoutRecord:
     )
 
 
+def to_record_at(payout: Payout, status: PayoutStatus, moment: datetime) -> PayoutRecord:
+    """Return the record as it was when the payout got a status."""
+    reason = payout.return_reason if status == PayoutStatus.RETURNED else None
+    return to_record(
+        msgspec.structs.replace(payout, status=status, return_reason=reason, updated_at=moment)
+    )
+
+
 def to_run_record(run: PayoutRun) -> PayoutRunRecord:
     return build_record(
         PayoutRunRecord,

@@ -1,6 +1,6 @@
 """SQL queries for payouts, payout runs and schedules."""
 
-from datetime import date
+from datetime import date, datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -35,6 +35,14 @@ async def get(reader: Any, payout_id: int) -> Payout:
 async def get_by_transaction(reader: Any, transaction_id: int) -> Payout:
     row = await reader.fetchrow(f"{_SELECT} WHERE p.transaction_id = $1", transaction_id)
     return Payout(**require_record(ids.PAYOUT, row))
+
+
+async def get_time(reader: Any, transaction_id: int) -> datetime | None:
+    """Return when a transaction was made, or None if it is archived."""
+    moment: datetime | None = await reader.fetchval(
+        "SELECT created_at FROM transactions WHERE id = $1", transaction_id
+    )
+    return moment
 
 
 async def list_page(

@@ -3,7 +3,12 @@
 from tapgate.auth import owners
 from tapgate.business.finance.payouts import operations, queries
 from tapgate.business.finance.payouts.bank_files import load_file
-from tapgate.business.finance.payouts.model import to_record, to_run_record, to_schedule
+from tapgate.business.finance.payouts.model import (
+    to_record,
+    to_record_at,
+    to_run_record,
+    to_schedule,
+)
 from tapgate.business.finance.payouts.requests import (
     build_change_command,
     build_payout_command,
@@ -143,11 +148,15 @@ async def get_payout(request: RequestContext, id: PayoutId) -> PayoutRecord:
 
 async def _change(
     request: RequestContext, payout_id: int, status: PayoutStatus, body: MoneyRequest
-) -> PayoutRecord:
+) -> Reply[PayoutRecord]:
     services = request.services
     outcome = await services.ledger.submit(build_change_command(request, payout_id, status, body))
-    MoneyResult(outcome, services.settings.currency)
-    return to_record(await queries.get(services.database, payout_id))
+    result = MoneyResult(outcome, services.settings.currency)
+    payout = await queries.get(services.database, payout_id)
+    # Another change may have followed.
+    changed_at = await queries.get_time(services.database, result.id) or payout.updated_at
+    headers = {"Idempotent-Replayed": "true"} if outcome.replayed else {}
+    return Reply(to_record_at(payout, status, changed_at), headers=headers)
 
 
 @endpoints.post(
@@ -157,7 +166,7 @@ async def _change(
 )
 async def cancel_payout(
     request: RequestContext, id: PayoutId, body: PayoutCancellation
-) -> PayoutRecord:
+) -> Reply[PayoutRecord]:
     """Cancel a requested payout.
 
     The amount and the fee go back to the owner.
@@ -172,7 +181,7 @@ async def cancel_payout(
 )
 async def mark_payout_paid(
     request: RequestContext, id: PayoutId, body: PayoutConfirmation
-) -> PayoutRecord:
+) -> Reply[PayoutRecord]:
     """Confirm that the bank has paid a submitted payout.
 
     The amount moves from `payouts_in_transit` to cash.
@@ -187,7 +196,7 @@ async def mark_payout_paid(
 )
 async def mark_payout_returned(
     request: RequestContext, id: PayoutId, body: PayoutReturn
-) -> PayoutRecord:
+) -> Reply[PayoutRecord]:
     """Return a submitted or paid payout that the bank sent back.
 
     The amount and the fee go back to the owner.
