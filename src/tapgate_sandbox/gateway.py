@@ -8,6 +8,7 @@ from tapgate.http import worker
 from tapgate.http.api.app import App
 from tapgate.http.api.services import Services
 from tapgate.server import gateway
+from tapgate_sandbox.clock import choose_clock
 from tapgate_sandbox.simulators.site import build_simulator_sites
 
 
@@ -18,7 +19,7 @@ def create_app(services: Services) -> App:
 
 
 async def main() -> None:
-    await gateway.main(create_app)
+    await gateway.main(create_app, choose_clock)
 
 
 if __name__ == "__main__":

@@ -104,6 +104,7 @@ from tapgate.sites.portal.portal import build_portal
 from tapgate.sites.redirect import Redirect
 from tapgate.sites.tap_page.site import TapPage
 from tapgate.sites.verify_page.site import VerifyPage
+from tapgate_client.clock import Clock, system_clock
 
 ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
@@ -212,14 +213,18 @@ def open_gateway_services(
     return open_services(settings, database_url, endpoints=endpoints, **options)
 
 
-async def main(create: Callable[[Services], App] = create_app) -> None:
+async def main(
+    create: Callable[[Services], App] = create_app,
+    choose_clock: Callable[[Settings], Clock] = lambda _: system_clock,
+) -> None:
     settings = load_settings(os.environ)
+    clock = choose_clock(settings)
     logs.configure(log_format=settings.log_format)
     logs.install_exception_hooks()
     assert settings.database_url is not None, "the supervisor must set the database URL"
     if REPORT_WORKER_VARIABLE in os.environ:
         async with open_gateway_services(
-            settings, settings.database_url, is_report_worker=True
+            settings, settings.database_url, clock=clock, is_report_worker=True
         ) as opened:
             await ReportServer(create(opened), opened).run()
         return
@@ -227,6 +232,7 @@ async def main(create: Callable[[Services], App] = create_app) -> None:
         open_gateway_services(
             settings,
             settings.database_url,
+            clock=clock,
             is_worker=True,
             report_socket=os.environ.get(REPORT_SOCKET_VARIABLE) or None,
         ) as services,
