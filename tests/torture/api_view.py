@@ -20,7 +20,7 @@ from torture.findings import Findings
 from torture.participants import Participants
 
 _READ_TIMEOUT_SECONDS: Final = 30.0
-_AMOUNT_FIELDS: Final = ("amount", "fee_amount", "refunded_amount")
+_AMOUNT_FIELDS: Final = ("amount", "fee_amount", "refunded_amount", "reversed_amount")
 
 
 class ApiView:
@@ -84,9 +84,9 @@ class ApiView:
             for record in page["data"]:
                 if (ids.decode(ids.TRANSACTION, record["id"]) or 0) <= since:
                     return found
-                found.append(
-                    record | {name: parse_minor_units(record[name]) for name in _AMOUNT_FIELDS}
-                )
+                amounts = {name: parse_minor_units(record[name]) for name in _AMOUNT_FIELDS}
+                given_back = amounts["refunded_amount"] + amounts["reversed_amount"]
+                found.append(record | amounts | {"given_back": given_back})
             if not page["has_more"]:
                 return found
             cursor = f"&cursor={page['next_cursor']}"

@@ -18,10 +18,12 @@ from torture.installation import Installation
 from torture.plan import Fault, build_round
 from torture.reconciler import Reconciler
 from torture.run import TortureRun
+from torture.staff_plan import StaffPlan, StaffWork
 
 _SEED = 7
 _OPERATION_COUNT = 90
-_FUNDING_COUNT = 10
+#: The day ends before the second round.
+_WORK = StaffWork(fundings=10, corrections=True, payouts=10, batch_lines=120, rounds_per_day=1)
 
 
 class ForkedInstallation(Installation):
@@ -39,7 +41,13 @@ async def run_two_rounds(run: TortureRun) -> None:
     for number, kinds in enumerate(
         (("kill a worker", "kill the postmaster"), ("kill everything",)), 1
     ):
-        plan = build_round(_SEED, number, operations=_OPERATION_COUNT, fundings=_FUNDING_COUNT)
+        plan = build_round(
+            _SEED,
+            number,
+            operations=_OPERATION_COUNT,
+            add_staff_work=StaffPlan(_WORK, _SEED, number).add,
+        )
+        await run.advance_clock(_WORK.count_days(number))
         planned_faults = [
             Fault(kind=kind, after_operations=25 + 30 * index, delay=0.003, choice=index)
             for index, kind in enumerate(kinds)
@@ -55,7 +63,7 @@ def find_succeeded(run: TortureRun, kind: str) -> OperationState:
         if state.operation.kind == kind
         and state.acknowledgment is not None
         and state.acknowledgment.succeeded
-        and not run.client_ledger.refunded[state.operation.idempotency_key]
+        and not run.client_ledger.given_back[state.operation.idempotency_key]
     )
 
 

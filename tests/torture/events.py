@@ -29,10 +29,12 @@ EventKey = tuple[str, str]
 def count_expected_events(operations: Iterable[OperationState]) -> Counter[EventKey]:
     expected: Counter[EventKey] = Counter()
     for state in operations:
-        if state.acknowledgment is not None and state.acknowledgment.succeeded:
-            expected[COMPLETED, state.acknowledgment.transaction_id] += 1
-            if state.original_transaction_id:
-                expected[REFUNDED, state.original_transaction_id] += 1
+        acknowledgment = state.acknowledgment
+        if acknowledgment is None or not (acknowledgment.succeeded and acknowledgment.is_recorded):
+            continue
+        expected[COMPLETED, state.transaction_id] += 1
+        if state.operation.kind == "refund":
+            expected[REFUNDED, state.original_transaction_id] += 1
     return expected
 
 

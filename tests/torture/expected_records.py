@@ -17,6 +17,15 @@ _TYPES: Final[dict[Kind, str]] = {
     "top_up": "partner_fund",
     "refund": "refund",
     "fund": "agent_fund",
+    "reversal": "reversal",
+    "recall": "reversal",
+    "payout": "payout",
+    "payout_cancel": "payout_return",
+    "payout_paid": "bank_posting",
+    "payout_returned": "payout_return",
+    "batch": "",
+    "batch_line": "batch_credit",
+    "day_close": "",
 }
 _BALANCES: Final = {"payer_balance": "from_balance", "payee_balance": "to_balance"}
 
@@ -29,19 +38,19 @@ def build_expected_record(client_ledger: ClientLedger, state: OperationState) ->
         return expected | {"status": "failed", "failure_code": acknowledgment.code}
     amounts = acknowledgment.amounts | client_ledger.predict_amounts(state)
     expected |= {
-        "id": acknowledgment.transaction_id,
         "amount": amounts["amount"],
         "fee_amount": amounts.get("fee", 0),
         "failure_code": None,
         "status": acknowledgment.status,
-        "refunded_amount": 0,
+        "given_back": 0,
         "original_transaction_id": state.original_transaction_id or None,
     }
-    if operation.kind in PAYMENTS and client_ledger.refunded[operation.idempotency_key]:
-        refunded = client_ledger.refunded[operation.idempotency_key]
-        whole = refunded == amounts["amount"]
-        expected["refunded_amount"] = refunded
-        expected["status"] = "refunded" if whole else "partially_refunded"
+    if acknowledgment.transaction_id:
+        expected["id"] = acknowledgment.transaction_id
+    if given_back := client_ledger.given_back[operation.idempotency_key]:
+        status = "refunded" if operation.kind in PAYMENTS else "reversed"
+        expected["given_back"] = given_back
+        expected["status"] = status if given_back == amounts["amount"] else f"partially_{status}"
     return expected
 
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import IO, Final
 
@@ -18,6 +19,7 @@ import psutil
 from drivers.forked import build_worker_name
 from drivers.processes import ADMIN, TAPGATE_EXECUTABLE, free_port
 from tapgate.runtime.store.embedded import EmbeddedPostgres
+from tapgate_sandbox.clock import FILE_NAME
 from torture.client_connection import ClientConnection, ConnectFailedError, NoResponseError
 
 WORKERS: Final = 2
@@ -46,7 +48,17 @@ class Installation:
     def list_ports(self, client: int) -> Sequence[int]:
         return [self.port]
 
+    def set_clock(self, offset: timedelta) -> None:
+        """Shift the gateway's clock."""
+        file = self.folder / "data" / FILE_NAME
+        file.parent.mkdir(exist_ok=True)
+        unfinished = file.with_suffix(".new")
+        unfinished.write_text(str(offset.total_seconds()))
+        unfinished.rename(file)
+
     def start(self) -> None:
+        if not self._log.exists():
+            self.set_clock(timedelta())
         if self._log.exists():
             self._log_offset = self._log.stat().st_size
         stored = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
@@ -64,6 +76,7 @@ class Installation:
                     "TAPGATE_RATE_BURST": _NO_LIMIT,
                     "TAPGATE_DEMO": "off",
                     "TAPGATE_RECEIPTS": "off",
+                    "TAPGATE_BANK_ACCOUNT_COOLDOWN": "0",
                 },
                 log,
             )

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, Protocol
 
-from torture.approvals import follow_approval, shorten_leases
+from torture.approvals import shorten_leases
 from torture.client_connection import (
     RESPONSE_TIMEOUT_SECONDS,
     ClientConnection,
@@ -14,6 +14,7 @@ from torture.client_connection import (
     Response,
 )
 from torture.client_ledger import (
+    GIVING_BACK,
     ClientLedger,
     OperationState,
     binds_key,
@@ -21,7 +22,9 @@ from torture.client_ledger import (
     parse_acknowledgment,
 )
 from torture.faults import FaultInjector
+from torture.finance import list_paid_lines
 from torture.findings import Findings
+from torture.flows import FLOWS
 from torture.participants import Participants
 from torture.plan import Fault, RoundPlan
 from torture.round_stats import RoundStats
@@ -30,6 +33,8 @@ from torture.tap_proofs import get_proof, is_overtaken
 _CLIENT_COUNT: Final = 16
 _MAX_DUPLICATES: Final = 2  # maximum per operation
 _RETRY_DELAY_SECONDS: Final = 0.05
+_POLL_SECONDS: Final = 0.05  # while a batch runs or an approval is executed
+_POLLS_PER_LEASE: Final = 20
 _RETRY_TIMEOUT_SECONDS: Final = 60.0
 _CONFLICT_CODES: Final = frozenset({"DUPLICATE_REQUEST", "DUPLICATE_REFERENCE"})
 
@@ -117,7 +122,11 @@ class LoadRound:
         finally:
             for client in self._clients:
                 client.close()
+        for state in list(self._operations):
+            if state.operation.kind == "batch" and state.acknowledgment is not None:
+                self._operations += list_paid_lines(state, self._findings)
         for state in self._operations:
+            self._client_ledger.operations[state.operation.idempotency_key] = state
             if state.acknowledgment is not None:
                 self._client_ledger.apply(state)
             self.stats.add(state)
@@ -173,7 +182,7 @@ class LoadRound:
     async def _attempt_first(self, client: LoadClient, state: OperationState) -> None:
         operation = state.operation
         try:
-            if operation.kind == "refund" and not await self._can_refund(state):
+            if operation.original_key and not await self._can_follow(state):
                 return
             due_at = self._due_times[operation.idempotency_key]
             await asyncio.sleep(max(0.0, due_at - time.monotonic()))
@@ -189,15 +198,20 @@ class LoadRound:
         finally:
             self._attempted[operation.idempotency_key].set()
 
-    async def _can_refund(self, state: OperationState) -> bool:
-        """Wait for the payment's first attempt; return whether it is acknowledged as successful."""
-        payment_key = state.operation.refunded_key
-        if payment_key in self._attempted:
-            await self._attempted[payment_key].wait()
-        paid = self._client_ledger.operations[payment_key].acknowledgment
-        if paid is None or not paid.succeeded:
+    async def _can_follow(self, state: OperationState) -> bool:
+        """Wait for the original's first attempt; return whether it is acknowledged as done."""
+        original_key = state.operation.original_key
+        if original_key in self._attempted:
+            await self._attempted[original_key].wait()
+        original = self._client_ledger.operations[original_key]
+        if original.acknowledgment is None or not original.acknowledgment.succeeded:
             return False
-        state.original_transaction_id = paid.transaction_id
+        transaction_id = original.acknowledgment.transaction_id
+        if state.operation.kind in GIVING_BACK:
+            state.original_transaction_id = state.target_id = transaction_id
+        else:  # a payout, or what followed it
+            state.original_transaction_id = original.original_transaction_id or transaction_id
+            state.target_id = original.resource_id or original.target_id
         return True
 
     async def _send_and_disconnect(self, client: LoadClient, state: OperationState) -> None:
@@ -227,16 +241,24 @@ class LoadRound:
 
     async def _retry_until_acknowledged(self, client: LoadClient, state: OperationState) -> None:
         deadline = time.monotonic() + _RETRY_TIMEOUT_SECONDS
+        polls = 0
         while state.acknowledgment is None:
             if time.monotonic() > deadline:
                 self._findings.add("unanswered", state.operation.idempotency_key, "no response")
                 return
+            step = state.step
             await self._attempt(client.connections[0], state, self._build_request(state))
+            if step and step == state.step:
+                polls += 1
+                if polls % _POLLS_PER_LEASE == 0:
+                    await shorten_leases(self._installation.database_url)
+                await asyncio.sleep(_POLL_SECONDS)
 
     async def _attempt(
         self, connection: ClientConnection, state: OperationState, request: bytes
     ) -> None:
         state.attempts += 1
+        step = state.step
         try:
             response = await connection.send(request)
         except ConnectFailedError:
@@ -247,12 +269,12 @@ class LoadRound:
             self.stats.failed_attempts[f"no response: {type(error.__cause__).__name__}"] += 1
             state.unanswered_attempts += 1
         else:
-            self._handle_response(state, response)
+            self._handle_response(state, response, step)
             if response.status == 503:
                 self.stats.failed_attempts[f"503: {response.body.get('error')}"] += 1
                 await asyncio.sleep(_RETRY_DELAY_SECONDS)
 
-    def _handle_response(self, state: OperationState, response: Response) -> None:
+    def _handle_response(self, state: OperationState, response: Response, step: str = "") -> None:
         key = state.operation.idempotency_key
         if response.status == 503:
             state.unanswered_attempts += 1
@@ -266,8 +288,11 @@ class LoadRound:
             self.stats.overtaken_taps += 1
             state.proof = None  # tap the card again
             return
-        if state.operation.kind == "fund":
-            outcome = follow_approval(state, response, self._findings)
+        if response.status < 300:
+            state.originals.setdefault(step, response.body)
+            state.resource_id = state.resource_id or response.body.get("payout_id", "")
+        if flow := FLOWS.get(state.operation.kind):
+            outcome = flow.follow(state, response, step, self._findings)
             if outcome is None:
                 return
             response = outcome
@@ -295,25 +320,30 @@ class LoadRound:
     async def _retry_unacknowledged(self) -> None:
         """Retry all unacknowledged operations, refunds last."""
         unacknowledged = [state for state in self._operations if state.acknowledgment is None]
-        if any(state.is_approved for state in unacknowledged):
+        if any(state.step for state in unacknowledged):
             await shorten_leases(self._installation.database_url)
-        refunds = [state for state in unacknowledged if state.operation.kind == "refund"]
+        waiting = [state for state in unacknowledged if state.operation.original_key]
         await self._distribute(
-            [state for state in unacknowledged if state.operation.kind != "refund"],
+            [state for state in unacknowledged if not state.operation.original_key],
             self._retry_until_acknowledged,
         )
-        possible = []
-        for refund in refunds:
-            if await self._can_refund(refund):
-                possible.append(refund)
-            else:
-                self._drop_refund(refund)
-        await self._distribute(possible, self._retry_until_acknowledged)
+        while waiting:
+            # An operation can follow one that follows another.
+            keys = {state.operation.idempotency_key for state in waiting}
+            possible = []
+            for state in [item for item in waiting if item.operation.original_key not in keys]:
+                waiting.remove(state)
+                if await self._can_follow(state):
+                    possible.append(state)
+                else:
+                    self._drop(state)
+            await self._distribute(possible, self._retry_until_acknowledged)
 
-    def _drop_refund(self, refund: OperationState) -> None:
-        self._operations.remove(refund)
-        del self._client_ledger.operations[refund.operation.idempotency_key]
-        self.stats.skipped_refunds += 1
+    def _drop(self, state: OperationState) -> None:
+        """Forget an operation whose original did not succeed."""
+        self._operations.remove(state)
+        del self._client_ledger.operations[state.operation.idempotency_key]
+        self.stats.skipped += 1
 
     async def _replay_some(self) -> None:
         replayed = [
@@ -335,23 +365,39 @@ class LoadRound:
 
     async def _replay(self, client: LoadClient, state: OperationState) -> None:
         """Require the original response, marked as a replay."""
-        response = await self._send_until_final(client, self._build_request(state))
-        if response is None:
-            return
-        self._handle_response(state, response)
-        assert state.acknowledgment is not None
-        if state.acknowledgment.is_recorded and not response.replayed:
-            self._findings.add(
-                "duplicated",
-                state.operation.idempotency_key,
-                f"executed again on replay: {response.body}",
-            )
+        flow = FLOWS.get(state.operation.kind)
+        for step in ("",) if flow is None else flow.keyed_steps:
+            original = state.originals.get(step)
+            if flow is not None and original is None:
+                continue  # it was rejected, so nothing is stored
+            response = await self._send_until_final(client, self._build_request(state, step))
+            if response is None:
+                return
+            if flow is None:
+                self._handle_response(state, response)
+            self._require_replay(state, original, response)
+
+    def _require_replay(
+        self, state: OperationState, original: dict[str, Any] | None, response: Response
+    ) -> None:
+        acknowledgment, key = state.acknowledgment, state.operation.idempotency_key
+        assert acknowledgment is not None
+        flow = FLOWS.get(state.operation.kind)
+        is_keyed = acknowledgment.is_recorded or flow is not None
+        if is_keyed and not response.replayed:
+            self._findings.add("duplicated", key, f"executed again on replay: {response.body}")
+        fields = response.body if flow is None else flow.replayed_fields or response.body
+        if original is not None and any(
+            original.get(name) != response.body.get(name) for name in fields
+        ):
+            detail = f"replayed as {response.body}, originally {original}"
+            self._findings.add("wrong values", key, detail)
 
     async def _send_conflicting(self, client: LoadClient, state: OperationState) -> None:
         """Send different content under an idempotency key that is in use."""
         operation = state.operation
         request = self._participants.build_request(
-            operation, state.original_transaction_id, state.proof, altered=True
+            operation, state.target_id, state.proof, altered=True
         )
         response = await self._send_until_final(client, request)
         if response is not None and response.code not in _CONFLICT_CODES:
@@ -374,15 +420,13 @@ class LoadRound:
         self._findings.add("unanswered", "replay", "no response")
         return None
 
-    def _build_request(self, state: OperationState) -> bytes:
-        if state.approval_id:
-            return self._participants.build_approval_request(
-                state.approval_id, is_approved=state.is_approved
-            )
+    def _build_request(self, state: OperationState, step: str | None = None) -> bytes:
+        """Build the request of a step, by default the next one."""
+        if flow := FLOWS.get(state.operation.kind):
+            request = flow.build(self._participants, state, state.step if step is None else step)
+            return self._participants.build_staff_request(request)
         proof = get_proof(self._participants, self._client_ledger, state)
-        return self._participants.build_request(
-            state.operation, state.original_transaction_id, proof
-        )
+        return self._participants.build_request(state.operation, state.target_id, proof)
 
     def _count_sent(self) -> None:
         self._sent += 1

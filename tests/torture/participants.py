@@ -1,7 +1,8 @@
 """Participants in the plan with their ids and credentials, and the requests they send."""
 
 from collections.abc import Callable
-from typing import Final
+from datetime import date, timedelta
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -9,6 +10,7 @@ from drivers.actors import AGENT_PIN, Record
 from harness import PIN, WRONG_PIN
 from tapgate_client import signing
 from tapgate_client.clock import format_rfc3339, system_clock
+from tapgate_client.money import format_decimal
 from tapgate_sandbox.software_card import SoftwareCard
 from torture.plan import Kind, Operation
 
@@ -16,6 +18,16 @@ from torture.plan import Kind, Operation
 class HmacKey(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     secret: bytes
+
+
+class StaffRequest(NamedTuple):
+    """Request of an admin."""
+
+    method: str
+    path: str
+    body: Record | None = None
+    content: bytes | None = None  # CSV
+    by_approver: bool = False
 
 
 class Participants(msgspec.Struct, kw_only=True):
@@ -29,8 +41,11 @@ class Participants(msgspec.Struct, kw_only=True):
     chips: dict[str, SoftwareCard] = {}  # of cards that sign their taps
     webhook_secret: bytes = b""
     api_key: str = ""
-    maker_token: str = ""  # of the admin who funds agents
+    maker_token: str = ""  # of the admin who funds agents, corrects and pays out
+    maker_email: str = ""
     approver_token: str = ""
+    first_day: date = date.min
+    clock_offset: timedelta = timedelta()  # of the gateway
 
     def build_request(
         self,
@@ -42,27 +57,31 @@ class Participants(msgspec.Struct, kw_only=True):
     ) -> bytes:
         """Build a signed request for an operation.
 
-        `original` is the transaction that a refund refers to. An altered request has the same
+        `original` is the transaction or payout that it refers to. An altered request has the same
         idempotency key and a different amount. An in-app payment names its card by the proof.
         """
         amount = operation.amount
         if altered:
             amount = 1 if amount is None else amount + 1
-        text = None if amount is None else f"{amount // 100}.{amount % 100:02d}"
+        text = None if amount is None else format_decimal(amount, "SLE")
         path, body = _BUILDERS[operation.kind](self, operation, text, original)
         if proof is not None:
             body["card_proof"] = proof
             if operation.kind == "in_app":
                 del body["card_serial"]
         entered = {name: value for name, value in body.items() if value is not None}
-        raw = msgspec.json.encode(entered)
+        raw = msgspec.json.encode(entered) if entered else b""
         return _encode_http("POST", path, self._build_credential_headers(operation, path, raw), raw)
 
-    def build_approval_request(self, approval_id: str, *, is_approved: bool) -> bytes:
-        """Build a request's approval or, once it is approved, a request for its outcome."""
-        method, suffix = ("GET", "") if is_approved else ("POST", "/approve")
-        credential = f"Authorization: Bearer {self.approver_token}\r\n"
-        return _encode_http(method, f"/api/v1/approvals/{approval_id}{suffix}", credential, b"")
+    def build_staff_request(self, request: StaffRequest) -> bytes:
+        token = self.approver_token if request.by_approver else self.maker_token
+        credential = f"Authorization: Bearer {token}\r\n"
+        if request.content is not None:
+            return _encode_http(
+                request.method, request.path, credential, request.content, "text/csv"
+            )
+        raw = b"" if request.body is None else msgspec.json.encode(request.body)
+        return _encode_http(request.method, request.path, credential, raw)
 
     def build_read_request(self, path: str) -> bytes:
         return _encode_http("GET", path, f"Authorization: Bearer {self.api_key}\r\n", b"")
@@ -70,13 +89,13 @@ class Participants(msgspec.Struct, kw_only=True):
     def _build_credential_headers(self, operation: Operation, path: str, raw: bytes) -> str:
         if operation.kind == "top_up":
             return f"X-Webhook-Signature: {signing.webhook_signature(self.webhook_secret, raw)}\r\n"
-        if operation.kind == "fund":
+        if operation.kind in _STAFF_BUILDERS:
             return f"Authorization: Bearer {self.maker_token}\r\n"
         if operation.kind in ("p2p", "cash_in", "cash_out"):
             return f"Authorization: Bearer {self.api_key}\r\n"
         merchant = operation.payer if operation.kind == "refund" else operation.payee
         key = (self.server_keys if operation.kind == "in_app" else self.terminal_keys)[merchant]
-        timestamp = format_rfc3339(system_clock())
+        timestamp = format_rfc3339(system_clock() + self.clock_offset)
         signature = signing.sign(key.secret, "POST", path, timestamp, raw)
         return f"X-API-Key-ID: {key.id}\r\nX-Timestamp: {timestamp}\r\nX-Signature: {signature}\r\n"
 
@@ -153,18 +172,65 @@ def _build_refund(
     }
 
 
-def _build_funding(
+def build_funding(participants: Participants, operation: Operation) -> StaffRequest:
+    assert operation.amount is not None
+    path = f"/api/v1/agents/{participants.ids[operation.payee]}/fund"
+    amount = format_decimal(operation.amount, "SLE")
+    return StaffRequest("POST", path, {"request_id": operation.idempotency_key, "amount": amount})
+
+
+def _build_reversal(
     participants: Participants, operation: Operation, amount: str | None, original: str
 ) -> tuple[str, Record]:
-    return f"/api/v1/agents/{participants.ids[operation.payee]}/fund", {
+    return f"/api/v1/transactions/{original}/reverse", {
         "request_id": operation.idempotency_key,
+        "amount": amount,
+        "reason": "sent twice",
+    }
+
+
+def _build_payout(
+    participants: Participants, operation: Operation, amount: str | None, original: str
+) -> tuple[str, Record]:
+    return "/api/v1/payouts", {
+        "request_id": operation.idempotency_key,
+        "owner_id": participants.ids[operation.payer],
         "amount": amount,
     }
 
 
-_BUILDERS: Final[
-    dict[Kind, Callable[[Participants, Operation, str | None, str], tuple[str, Record]]]
-] = {
+def _build_payout_cancel(
+    participants: Participants, operation: Operation, amount: str | None, original: str
+) -> tuple[str, Record]:
+    return f"/api/v1/payouts/{original}/cancel", {"request_id": operation.idempotency_key}
+
+
+def _build_payout_return(
+    participants: Participants, operation: Operation, amount: str | None, original: str
+) -> tuple[str, Record]:
+    return f"/api/v1/payouts/{original}/returned", {
+        "request_id": operation.idempotency_key,
+        "reason": "account closed",
+    }
+
+
+def _build_day_close(
+    participants: Participants, operation: Operation, amount: str | None, original: str
+) -> tuple[str, Record]:
+    day = participants.first_day + timedelta(days=operation.day)
+    return f"/api/v1/ledger/days/{day}/close", {}
+
+
+_Builder = Callable[[Participants, Operation, str | None, str], tuple[str, Record]]
+#: Operations of staff that need one request.
+_STAFF_BUILDERS: Final[dict[Kind, _Builder]] = {
+    "reversal": _build_reversal,
+    "payout": _build_payout,
+    "payout_cancel": _build_payout_cancel,
+    "payout_returned": _build_payout_return,
+    "day_close": _build_day_close,
+}
+_BUILDERS: Final[dict[Kind, _Builder]] = {
     "pos": _build_payment,
     "pos_pin": _build_payment,
     "in_app": _build_payment,
@@ -173,11 +239,13 @@ _BUILDERS: Final[
     "cash_out": _build_cash_out,
     "top_up": _build_top_up,
     "refund": _build_refund,
-    "fund": _build_funding,
+    **_STAFF_BUILDERS,
 }
 
 
-def _encode_http(method: str, path: str, credential: str, body: bytes) -> bytes:
-    length = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n" if body else ""
+def _encode_http(
+    method: str, path: str, credential: str, body: bytes, media_type: str = "application/json"
+) -> bytes:
+    length = f"Content-Type: {media_type}\r\nContent-Length: {len(body)}\r\n" if body else ""
     head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{credential}{length}\r\n"
     return head.encode() + body

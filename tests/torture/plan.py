@@ -4,12 +4,32 @@ The plan depends only on the seed and the round number, so the same seed gives t
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal
 
 import msgspec
 
-Kind = Literal["pos", "pos_pin", "in_app", "p2p", "cash_in", "cash_out", "top_up", "refund", "fund"]
+Kind = Literal[
+    "pos",
+    "pos_pin",
+    "in_app",
+    "p2p",
+    "cash_in",
+    "cash_out",
+    "top_up",
+    "refund",
+    # Staff work: see `staff_plan`.
+    "fund",
+    "reversal",
+    "recall",
+    "payout",
+    "payout_cancel",
+    "payout_paid",
+    "payout_returned",
+    "batch",
+    "batch_line",
+    "day_close",
+]
 #: Where the connection is cut: in the head, in the body, or before the response.
 CutPoint = Literal["head", "body", "response"]
 
@@ -28,12 +48,13 @@ SIGNING_CUSTOMERS: Final = [*FUNDED_CUSTOMERS[::2], "tight-1", "poor-1"]
 MERCHANTS: Final = ["merchant-0", "merchant-1"]
 AGENTS: Final = ["agent-0", "agent-1"]
 BANK: Final = "bank"
-#: The platform's own account, from which agents are funded.
+#: The platform's own accounts: agents are funded from cash, and payouts are on their way.
 CASH: Final = "cash"
+IN_TRANSIT: Final = "payouts_in_transit"
 
 #: More than unfunded customers have, in minor units.
 UNAFFORDABLE_AMOUNT: Final = 50_00
-_MAX_AMOUNT: Final = 40_00
+MAX_AMOUNT: Final = 40_00
 _DEFAULT_CUT_RATE: Final = 0.03
 #: Approximate number of operations of the previous round to replay.
 _REPLAYS_OF_PREVIOUS_ROUND: Final = 10
@@ -47,6 +68,20 @@ _KIND_WEIGHTS: Final[dict[Kind, int]] = {
     "cash_out": 2,
     "top_up": 3,
 }
+
+#: Refunded payment fractions; None is the remaining amount.
+REFUND_FRACTIONS: Final[Sequence[Sequence[float | None]]] = (
+    [None],
+    [None],
+    [0.5],
+    [0.3, 0.3, 0.3],
+    [0.5, 0.5],
+    [0.6, 0.6],
+    [None, None],
+    [0.4, None, None],
+    [1.5],
+    [0.25, 1.5, None],
+)
 
 FAULT_KINDS: Final = (
     "kill a worker",
@@ -71,8 +106,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind
     payer: str
     payee: str
-    amount: int | None  # None: refund the full remaining amount
-    refunded_key: str = ""  # refunded payment's key
+    amount: int | None  # None: the full remaining amount, or none
+    original_key: str = ""  # key of the operation that this one follows, such as a refund
+    answer: str = ""  # how a recall ends
+    lines: tuple[tuple[str, int], ...] = ()  # receivers and amounts of a batch
+    day: int = 0  # number of the day to close
     wrong_pin: bool = False
     duplicates: int = 0  # concurrent copies on other connections
     cut_point: CutPoint | None = None
@@ -80,6 +118,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     sends_conflict: bool = False  # later sends different content under the same key
     is_replayed: bool = False  # replayed after all operations are acknowledged
     copied_key: str = ""  # key for the payment whose tap this payment sends too
+
+    @property
+    def round_name(self) -> str:
+        return "-".join(self.idempotency_key.split("-")[:2])
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,11 +145,11 @@ def build_round(
     *,
     operations: int | None = None,
     previous_operations: int | None = None,
-    fundings: int = 0,
+    add_staff_work: Callable[[Sequence[Operation]], list[Operation]] = list,
 ) -> RoundPlan:
     """Build a round. The numbers of operations, without refunds, are chosen unless given.
 
-    `fundings` is the number of agent fundings that need an approval.
+    `add_staff_work` adds operations of staff between the others: see `staff_plan`.
     """
     faults = _build_faults(random.Random(f"{seed} disasters {number}"))
     many_cuts = any(fault.kind == "drop many connections" for fault in faults)
@@ -131,7 +173,7 @@ def build_round(
         )
     planned = list(_add_copies(seed, number, planned))
     interleaved = list(_interleave(random.Random(f"{seed} order {number}"), planned, refunds))
-    interleaved = _add_fundings(seed, number, interleaved, fundings)
+    interleaved = add_staff_work(interleaved)
     max_position = max(1, len(interleaved) * 3 // 4)
     return RoundPlan(
         number=number,
@@ -185,7 +227,7 @@ def _build_operations(
 def _build_operation(rng: random.Random, key: str) -> Operation:
     (kind,) = rng.choices(list(_KIND_WEIGHTS), list(_KIND_WEIGHTS.values()))
     payer, payee = _choose_parties(rng, kind)
-    amount = rng.randrange(1, _MAX_AMOUNT)
+    amount = rng.randrange(1, MAX_AMOUNT)
     if payer in UNFUNDED_CUSTOMERS:
         amount += UNAFFORDABLE_AMOUNT
     operation = Operation(
@@ -196,10 +238,10 @@ def _build_operation(rng: random.Random, key: str) -> Operation:
         amount=amount,
         wrong_pin=payer == WRONG_PIN_CUSTOMER,
     )
-    return _add_delivery_options(rng, operation)
+    return add_delivery_options(rng, operation)
 
 
-def _add_delivery_options(rng: random.Random, operation: Operation) -> Operation:
+def add_delivery_options(rng: random.Random, operation: Operation) -> Operation:
     """Add duplicates, retry behavior, conflicts and replays to an operation."""
     return msgspec.structs.replace(
         operation,
@@ -243,7 +285,7 @@ def _build_refunds(seed: int, number: int, payments: Sequence[Operation]) -> lis
     created: list[Operation] = []
     for payment in payments:
         if rng.random() < 0.3:
-            for fraction in rng.choice(_REFUND_FRACTIONS):
+            for fraction in rng.choice(REFUND_FRACTIONS):
                 key = f"{seed}-{number}-r{len(created)}"
                 created.append(_build_refund(rng, key, payment, fraction))
     return created
@@ -276,43 +318,9 @@ def _add_copies(seed: int, number: int, operations: Sequence[Operation]) -> Iter
                 )
                 for index in range(rng.choice((0, 0, 0, 1, 2)))
             ]
-        created = [operation, *(_add_delivery_options(rng, copy) for copy in copies)]
+        created = [operation, *(add_delivery_options(rng, copy) for copy in copies)]
         rng.shuffle(created)
         yield from created
-
-
-def _add_fundings(
-    seed: int, number: int, operations: Sequence[Operation], count: int
-) -> list[Operation]:
-    """Place agent fundings, which another admin approves, between the other operations."""
-    rng, created = random.Random(f"{seed} fundings {number}"), list(operations)
-    for index in range(count):
-        funding = Operation(
-            idempotency_key=f"{seed}-{number}-f{index}",
-            kind="fund",
-            payer=CASH,
-            payee=rng.choice(AGENTS),
-            amount=rng.randrange(1, _MAX_AMOUNT),
-            duplicates=rng.choice((0, 0, 1, 2)),
-            retries_immediately=rng.random() < 0.5,
-        )
-        created.insert(rng.randrange(len(created) + 1), funding)
-    return created
-
-
-#: Refunded payment fractions; None is the remaining amount.
-_REFUND_FRACTIONS: Final[Sequence[Sequence[float | None]]] = (
-    [None],
-    [None],
-    [0.5],
-    [0.3, 0.3, 0.3],
-    [0.5, 0.5],
-    [0.6, 0.6],
-    [None, None],
-    [0.4, None, None],
-    [1.5],
-    [0.25, 1.5, None],
-)
 
 
 def _build_refund(
@@ -325,9 +333,9 @@ def _build_refund(
         payer=payment.payee,
         payee=payment.payer,
         amount=None if fraction is None else max(1, int(payment.amount * fraction)),
-        refunded_key=payment.idempotency_key,
+        original_key=payment.idempotency_key,
     )
-    return _add_delivery_options(rng, refund)
+    return add_delivery_options(rng, refund)
 
 
 def _interleave(
@@ -340,8 +348,8 @@ def _interleave(
     due_refunds: dict[int, list[Operation]] = {}
     waits: dict[str, int] = {}
     for refund in refunds:
-        wait = waits.setdefault(refund.refunded_key, rng.randrange(8, 60))
-        due_refunds.setdefault(positions.get(refund.refunded_key, 0) + wait, []).append(refund)
+        wait = waits.setdefault(refund.original_key, rng.randrange(8, 60))
+        due_refunds.setdefault(positions.get(refund.original_key, 0) + wait, []).append(refund)
     for position, planned in enumerate(operations):
         yield planned
         yield from due_refunds.pop(position, ())

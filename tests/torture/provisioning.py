@@ -3,15 +3,18 @@
 from collections.abc import Collection
 from typing import Final
 
-from drivers.actors import Admin, App, require_success
+from drivers.actors import PASSWORD, Admin, App, require_success
 from drivers.processes import ADMIN, open_client
 from harness import BearerAuth, HmacAuth
 from tapgate.ledger.card_proofs.issuer_keys import IssuerKeys
 from tapgate.ledger.card_proofs.sun import diversify_file_read_key
+from tapgate_client.clock import system_clock
 from tapgate_sandbox.software_card import SoftwareCard
 from torture import plan
+from torture.client_ledger import PAYOUT_FEE
 from torture.events import COMPLETED, REFUNDED
 from torture.participants import HmacKey, Participants
+from torture.staff_plan import NO_WORK, StaffWork
 
 #: Opening balances in minor units.
 OPENING_BALANCES: Final = {
@@ -43,14 +46,14 @@ _SCOPES: Final = (
 
 
 async def provision(
-    port: int, events_url: str, *, signing_cards: bool = True, approvals: bool = False
+    port: int, events_url: str, *, signing_cards: bool = True, work: StaffWork = NO_WORK
 ) -> Participants:
     """Create all participants with their opening balances and without limits.
 
     Afterwards, transaction events are sent to the URL. An earlier release has no cards that sign
-    their taps. With `approvals`, funding agents then needs an approval.
+    their taps. If the work includes fundings of agents, they then need an approval.
     """
-    participants = Participants()
+    participants = Participants(first_day=system_clock().date())
     async with open_client(f"http://127.0.0.1:{port}") as client:
         ada = await Admin.log_in(client, ADMIN["email"], ADMIN["password"])
         await _lift_limits(ada)
@@ -62,15 +65,41 @@ async def provision(
         await _register_customers(ada, app, participants)
         events = {"url": events_url, "events": [COMPLETED, REFUNDED]}
         require_success(await ada.post("admin/webhook-endpoints", **events))
-        if approvals:
-            await _require_approvals(ada, participants)
+        if work != NO_WORK:
+            maker = await ada.create_admin("Maker", "F")
+            participants.maker_email = str(maker.email)
+            participants.maker_token, participants.approver_token = maker.token, ada.token
+            if work.payouts:
+                await _create_bank_accounts(ada, maker, participants)
+            if work.fundings:
+                await _require_approvals(ada)
     return participants
 
 
-async def _require_approvals(ada: Admin, participants: Participants) -> None:
-    maker = await ada.create_admin("Maker", "F")
-    await ada.create_admin("Approver", "A")  # ada may fund agents too, and needs an approver
+async def log_in_staff(port: int, participants: Participants) -> None:
+    """Log in again, because a session does not outlast a day."""
+    async with open_client(f"http://127.0.0.1:{port}") as client:
+        ada = await Admin.log_in(client, ADMIN["email"], ADMIN["password"])
+        maker = await Admin.log_in(client, participants.maker_email, PASSWORD)
     participants.maker_token, participants.approver_token = maker.token, ada.token
+
+
+async def _create_bank_accounts(ada: Admin, maker: Admin, participants: Participants) -> None:
+    """Create a verified bank account of each payee and the platform, and a fee for payouts."""
+    owners: list[dict[str, str]] = [{"owner_type": "platform"}]
+    owners += [{"owner_id": participants.ids[name]} for name in (*plan.MERCHANTS, *plan.AGENTS)]
+    for number, owner in enumerate(owners):
+        account = {"holder_name": "Shop Ltd", "bank_code": "SLCBSLFR", "number": f"00{number:08d}"}
+        created = await maker.post("bank-accounts", **owner, **account)
+        assert created.status_code == 201, created.text
+        require_success(await ada.post(f"bank-accounts/{created.json()['id']}/verify"))
+    rules = require_success(await ada.get("fee-rules"))["data"]
+    fee = {"type": "payout", "rate": f"{PAYOUT_FEE / 100:.2f}", "payer": "sender"}
+    require_success(await ada.put("fee-rules", data=[*rules, fee]))
+
+
+async def _require_approvals(ada: Admin) -> None:
+    await ada.create_admin("Approver", "A")  # ada may fund agents too, and needs an approver
     rule = {
         "operation": "agent_fund",
         "roles": ["system_admin"],

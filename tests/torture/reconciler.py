@@ -10,6 +10,7 @@ import asyncpg
 import msgspec
 
 from tapgate.events.audit import chain
+from tapgate.ledger.verification.closed_days import list_broken_days
 from tapgate.ledger.verification.verify import verify
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
@@ -31,6 +32,7 @@ from torture.expected_records import (
     build_expected_record,
     describe_differences,
 )
+from torture.finance import reconcile_days, reconcile_payouts
 from torture.findings import Findings
 from torture.participants import Participants
 from torture.tap_proofs import reconcile_taps
@@ -82,6 +84,8 @@ class Reconciler:
         await self._reconcile_count()
         await reconcile_taps(database, self._participants, findings)
         await reconcile_approvals(database, operations, findings)
+        await reconcile_payouts(database, client_ledger, findings)
+        await reconcile_days(database, operations, findings)
         await self._reconcile_audit_log(operations, since)
         await reconcile_events(database, operations, since.last_event_id, findings)
         await self._api_view.reconcile(
@@ -92,12 +96,15 @@ class Reconciler:
         """Run the checks of `tapgate verify` and verify the audit chain."""
         async with self._database.connection() as connection:
             verification = await verify(connection)
+            broken_days = await list_broken_days(connection, 0)
         for finding in verification.findings:
             if finding.broken:
                 examples = "; ".join(finding.examples)
                 self._findings.add(
                     "ledger", finding.invariant, f"{finding.broken} exceptions: {examples}"
                 )
+        for day in broken_days:
+            self._findings.add("ledger", "closed day", day)
         audit = await chain.verify(self._database)
         if not audit.valid:
             self._findings.add("audit", "hash chain", f"broken at {audit.first_broken}")
@@ -112,8 +119,9 @@ class Reconciler:
             if state.original_transaction_id
         }
         rows: list[asyncpg.Record] = await self._database.fetch(
-            """SELECT id, type, status, amount, fee_amount, refunded_amount, from_account,
-                      to_account, from_balance, to_balance, held, original_id, failure_code,
+            """SELECT id, type, status, amount, fee_amount, refunded_amount AS given_back,
+                      from_account, to_account, from_balance, to_balance, held, original_id,
+                      failure_code,
                       coalesce(request_id, partner_reference) AS name
                FROM transactions WHERE id > $1 OR id = ANY ($2)""",
             since.last_transaction_id,
@@ -131,7 +139,7 @@ class Reconciler:
     ) -> None:
         found: dict[str, list[asyncpg.Record]] = defaultdict(list)
         for row in rows:
-            found[str(row["name"])].append(row)
+            found[row["name"] or ids.encode(ids.TRANSACTION, row["id"])].append(row)
         for state in operations:
             if state.acknowledgment is not None:
                 matching = found.pop(state.recorded_key, [])
@@ -165,6 +173,7 @@ class Reconciler:
             )
         for row in rows[: acknowledgment.is_recorded]:
             self._reconcile_row(state, row, names)
+            self._reconcile_prediction(state)
             expected, entries = (
                 self._client_ledger.calculate_balance_changes(state),
                 changes.get(row["id"], {}),
@@ -183,9 +192,27 @@ class Reconciler:
             state
         )
         actual = _to_expected(row, names)
+        state.stored_id = actual["id"]
+        for side in ("from", "to"):
+            column = f"{side}_balance"
+            if column in expected and actual[column] is not None:
+                account = expected[f"{side}_account"]
+                held = actual[column] - expected[column]
+                if held in self._client_ledger.list_possible_holds(state, account):
+                    expected[column] = actual[column]
         if differences := describe_differences(expected, actual):
             detail = f"acknowledged {state.acknowledgment}, but in the tables {differences}"
             self._findings.add("wrong values", state.operation.idempotency_key, detail)
+
+    def _reconcile_prediction(self, state: OperationState) -> None:
+        """Require the acknowledged amounts that the clients can compute themselves."""
+        assert state.acknowledgment is not None
+        if state.acknowledgment.succeeded:
+            actual = state.acknowledgment.amounts
+            predicted = self._client_ledger.predict_amounts(state)
+            if differences := describe_differences(predicted, actual):
+                name = state.operation.idempotency_key
+                self._findings.add("wrong values", name, f"acknowledged {differences}")
 
     async def _reconcile_count(self) -> None:
         expected = (
@@ -207,7 +234,7 @@ class Reconciler:
                 and acknowledgment is not None
                 and acknowledgment.succeeded
             ):
-                paid = self._client_ledger.operations[state.operation.refunded_key].operation.amount
+                paid = self._client_ledger.operations[state.operation.original_key].operation.amount
                 assert paid is not None
                 after = paid - acknowledgment.amounts["refundable"]
                 expected[

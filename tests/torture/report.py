@@ -34,7 +34,7 @@ class Report:
         )
         for name in ("operations", "succeeded", "unanswered", "succeeded_unacknowledged"):
             self._totals[name] += getattr(stats, name)
-        for name in ("duplicates", "replays", "conflicts", "skipped_refunds", "overtaken_taps"):
+        for name in ("duplicates", "replays", "conflicts", "skipped", "overtaken_taps"):
             self._totals[name] += getattr(stats, name)
         self._totals["rounds"] += 1
         print_line(
@@ -65,7 +65,7 @@ class Report:
             _print_value(f"    {code}", times)
         _print_value("  without a response at first, retried", sums["unanswered"])
         _print_value("    of these, had succeeded", sums["succeeded_unacknowledged"])
-        _print_value("  refunds of declined payments, not sent", sums["skipped_refunds"])
+        _print_value("  following a declined one, not sent", sums["skipped"])
         _print_value("concurrent duplicates", sums["duplicates"])
         _print_value("taps overtaken by later ones, repeated", sums["overtaken_taps"])
         _print_value("replays with the original response", sums["replays"])

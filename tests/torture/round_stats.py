@@ -18,7 +18,7 @@ class RoundStats(msgspec.Struct, kw_only=True):
     replays: int = 0
     conflicts: int = 0
     overtaken_taps: int = 0  # taps sent after the card's later tap was used
-    skipped_refunds: int = 0  # refunds for payments that did not succeed
+    skipped: int = 0  # operations that follow one that did not succeed
     declines: Counter[str] = msgspec.field(default_factory=Counter)
     longest_silence_seconds: float = 0.0  # longest time without any response
     longest_wait_seconds: float = 0.0  # longest time from a first attempt to the acknowledgment

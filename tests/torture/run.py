@@ -1,8 +1,10 @@
 """A complete run: installation, participants, and rounds of load, faults and reconciliation."""
 
+import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Final
 
 from tapgate.runtime.store.database import Database
@@ -19,9 +21,13 @@ from torture.plan import RoundPlan, build_round
 from torture.reconciler import Checkpoint, Reconciler, create_checkpoint
 from torture.report import Report
 from torture.round_stats import RoundStats
+from torture.staff_plan import StaffPlan, StaffWork
 
-#: Agent fundings per round that need an approval.
-_FUNDINGS: Final = 12
+WORK: Final = StaffWork(
+    fundings=12, corrections=True, payouts=12, batch_lines=250, rounds_per_day=4
+)
+#: Until every process has read the new offset.
+_CLOCK_SECONDS: Final = 0.3
 
 
 class TortureRun:
@@ -63,6 +69,17 @@ class TortureRun:
             self.installation, self.participants, self.client_ledger, self.findings, plan
         )
 
+    async def advance_clock(self, days: int) -> None:
+        """Let days end, at a moment without load."""
+        offset = timedelta(days=days)
+        if offset != self.participants.clock_offset:
+            assert isinstance(self.installation, Installation)
+            await self.installation.wait_until_healthy(workers=WORKERS)
+            self.installation.set_clock(offset)
+            self.participants.clock_offset = offset
+            await asyncio.sleep(_CLOCK_SECONDS)
+            await provisioning.log_in_staff(self.installation.port, self.participants)
+
     async def reconcile(self, operations: list[OperationState]) -> None:
         """Reconcile these operations, and verify that earlier data is unchanged."""
         api_view = ApiView(self.installation.port, self.participants)
@@ -103,7 +120,7 @@ async def start_run(installation: Installation, findings: Findings) -> AsyncIter
         installation.start()
         await installation.wait_until_healthy(workers=WORKERS)
         participants = await provisioning.provision(
-            installation.port, event_receiver.url, approvals=True
+            installation.port, event_receiver.url, work=WORK
         )
         run = TortureRun(installation, participants, event_receiver, findings)
         await run.start()
@@ -113,8 +130,10 @@ async def start_run(installation: Installation, findings: Findings) -> AsyncIter
 async def run_rounds(run: TortureRun, seed: int, rounds: int, report: Report) -> None:
     """Run all rounds, or stop early if the gateway does not become healthy again."""
     for number in range(1, rounds + 1):
-        before, plan = len(run.findings.all), build_round(seed, number, fundings=_FUNDINGS)
+        before = len(run.findings.all)
+        plan = build_round(seed, number, add_staff_work=StaffPlan(WORK, seed, number).add)
         try:
+            await run.advance_clock(WORK.count_days(number))
             stats = await run.run_round(plan)
         except UnhealthyError as error:
             run.findings.add("start", "gateway", str(error))

@@ -7,6 +7,7 @@ import asyncio
 import copy
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -161,6 +162,53 @@ TAMPERING_CASES = {
         "fund",
         {"approvals"},
     ),
+    "a reversal is deleted": (
+        "DELETE FROM transactions WHERE id = $1",
+        "reversal",
+        {"lost", "unexpected", "balance", "ledger"},
+    ),
+    "a recall's reversal moves another amount": (
+        "UPDATE entries SET amount = amount + 1 WHERE transaction_id = $1",
+        "recall",
+        {"wrong values", "balance", "ledger"},
+    ),
+    "a payout is returned without a movement": (
+        """UPDATE payouts SET status = 'returned' WHERE id = (
+               SELECT min(id) FROM payouts
+               WHERE status = 'submitted' AND $1::bigint IS NOT NULL)""",
+        "payout",
+        {"wrong values", "ledger"},
+    ),
+    "a paid payout is taken from its run": (
+        """UPDATE payouts SET run_id = NULL WHERE id = (
+               SELECT min(id) FROM payouts WHERE status = 'paid' AND $1::bigint IS NOT NULL)""",
+        "payout",
+        {"wrong values"},
+    ),
+    "a batch line is paid without its result": (
+        """UPDATE batch_lines SET status = 'pending', transaction_id = NULL
+           WHERE transaction_id = $1""",
+        "batch_line",
+        {"ledger"},
+    ),
+    "a batch line is not paid": (
+        """WITH gone AS (DELETE FROM entries WHERE transaction_id = $1)
+           DELETE FROM transactions WHERE id = $1""",
+        "batch_line",
+        {"lost", "balance", "ledger"},
+    ),
+    "a transaction is removed from its closed day": (
+        """UPDATE closed_day_chunks SET transaction_ids = array_remove(transaction_ids, $1)
+           WHERE $1 = ANY (transaction_ids)""",
+        "top_up",
+        {"lost"},
+    ),
+    "a closed day has another root": (
+        """UPDATE closed_days SET merkle_root = sha256(merkle_root)
+           WHERE $1::bigint IS NOT NULL AND merkle_root IS NOT NULL""",
+        "top_up",
+        {"wrong values", "ledger"},
+    ),
     "an event is deleted": (
         "DELETE FROM events WHERE type = 'transaction.completed' AND subject_id = $1",
         "p2p",
@@ -190,6 +238,18 @@ async def test_approved_fundings_are_executed_under_faults(run: TortureRun) -> N
     ]
     assert len(fundings) == 20
     assert all(state.acknowledgment and state.acknowledgment.succeeded for state in fundings)
+
+
+async def test_staff_work_is_done_under_faults(run: TortureRun) -> None:
+    done: Counter[str] = Counter(
+        state.operation.kind
+        for state in run.client_ledger.operations.values()
+        if state.acknowledgment and state.acknowledgment.succeeded
+    )
+    kinds = ("reversal", "recall", "payout", "payout_cancel", "payout_paid", "payout_returned")
+    assert min(done[kind] for kind in kinds) > 0, done
+    assert (done["batch"], done["day_close"]) == (2, 1)
+    assert done["batch_line"] > 200
 
 
 async def test_reconciler_detects_an_acknowledged_operation_that_is_missing(
