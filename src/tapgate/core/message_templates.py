@@ -68,6 +68,22 @@ BUTTONS: Final[Mapping[str, Sequence[TemplateButton]]] = {
 }
 
 
+#: What a message gives as its buttons: their name, and the record that they are about.
+BUTTON_PATTERN: Final = r"^(veto|recall(:rcl_[0-9a-z]{13})?|dispute(:txn_[0-9a-z]{13})?)$"
+
+
+def get_buttons(given: str | None) -> list[TemplateButton]:
+    """Return a message's buttons. The payloads name the record that the message gives."""
+    name, _, subject_id = (given or "").partition(":")
+    buttons = BUTTONS.get(name, ())
+    if not subject_id:
+        return list(buttons)
+    return [
+        msgspec.structs.replace(button, payload=f"{button.payload}:{subject_id}")
+        for button in buttons
+    ]
+
+
 class MessageTemplate(msgspec.Struct, frozen=True, kw_only=True):
     """Template with its purpose, lifetime and text per language; `{}` is a parameter."""
 
@@ -77,6 +93,10 @@ class MessageTemplate(msgspec.Struct, frozen=True, kw_only=True):
     texts: Mapping[str, str]
     #: Buttons with which the template is registered with the provider.
     buttons: str | None = None
+
+    def name_buttons(self, subject_id: str) -> str | None:
+        """Return what a message gives for its buttons, which are about one record."""
+        return None if self.buttons is None else f"{self.buttons}:{subject_id}"
 
     @property
     def is_essential(self) -> bool:

@@ -326,25 +326,37 @@ class ListTransactions(GatewayRequest, frozen=True, kw_only=True):
 
 
 class ListUndoable(GatewayRequest, frozen=True, kw_only=True):
-    """List a subscriber's own payments that may be undone since a day, newest first."""
+    """List a subscriber's own payments that may be undone since a day, newest first.
+
+    `including` is the ID of a payment that is listed even if others are newer.
+    """
 
     subscriber_id: str
     types: tuple[TransactionType, ...]
     since: str
     limit: int
+    including: str | None = None
 
     async def perform(self, gateway: AsyncTapgateClient) -> list[TransactionSummary]:
-        found = []
+        found: list[TransactionSummary] = []
         for transaction_type in self.types:
             listed = gateway.transactions.list(
                 user_id=self.subscriber_id, type=transaction_type, from_=self.since, limit=50
             )
+            records = (await listed.get_page()).data
+            if self.including not in (None, *(record.id for record in records)):
+                records = [record async for record in listed]
             found += [
                 _to_transaction_summary(record)
-                for record in (await listed.get_page()).data
+                for record in records
                 if record.direction == Direction.DEBIT and record.status in _UNDOABLE_STATUSES
             ]
-        return sorted(found, key=lambda summary: summary.at, reverse=True)[: self.limit]
+        found.sort(key=lambda summary: summary.at, reverse=True)
+        return [
+            summary
+            for number, summary in enumerate(found)
+            if number < self.limit or summary.id == self.including
+        ]
 
 
 class LastTransfers(msgspec.Struct, frozen=True, kw_only=True):

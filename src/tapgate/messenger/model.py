@@ -438,7 +438,7 @@ Reply = TextReply | OptionList | PinRequest | DocumentReply
 class Template(TaggedStruct, frozen=True, kw_only=True, omit_defaults=True):
     """Template message, rendered by the provider from `name`, `language` and `parameters`.
 
-    `button` names its buttons (`core.message_templates.BUTTONS`).
+    `button` names its buttons (`core.message_templates.get_buttons`).
     """
 
     name: str

@@ -39,7 +39,10 @@ def _list_buttons(template: Mapping[str, Any]) -> list[dict[str, str]]:
         for component in template.get("components", [])
         if component.get("sub_type") == "quick_reply"
     ]
-    return [{"id": payload, "title": titles.get(payload, payload)} for payload in payloads]
+    return [
+        {"id": payload, "title": titles.get(":".join(payload.split(":")[:2]), payload)}
+        for payload in payloads
+    ]
 
 
 def render_sms_text(message: Mapping[str, Any]) -> str:

@@ -123,6 +123,15 @@ def test_receiver_of_several_recalls_chooses_one() -> None:
     assert chat.list_requests(KEEP)[0].arguments == ("rcl_2",)
 
 
+def test_button_of_the_recall_question_chooses_its_recall() -> None:
+    chat = ConversationDriver()
+    chat.gateway.pending_recalls = [build_pending_recall(1), build_pending_recall(2)]
+    assert "You keep" in chat(OptionChosen(id="cmd:keep_money:rcl_2"))
+    assert chat.list_requests(KEEP)[0].arguments == ("rcl_2",)
+    assert "already ended" in chat(OptionChosen(id="cmd:return_money:rcl_3"))
+    assert chat.list_requests(RETURN) == []
+
+
 def test_receiver_without_an_open_recall_is_told_so() -> None:
     assert "Nobody is asking you" in ConversationDriver()("return it")
 
@@ -137,6 +146,29 @@ def test_return_that_is_not_possible(code: str, reply: str) -> None:
     chat("return it")
     chat.gateway.overrides[RETURN] = [RequestRejected(code=code)]
     assert reply in chat(PIN)
+
+
+@pytest.mark.parametrize(
+    ("language", "question"),
+    [
+        ("en", "What is wrong with the payment of 100.00 SLE to Bakery?"),
+        ("fr", "Quel est le problème avec le paiement de 100,00\u00a0SLE à Bakery ?"),
+    ],
+)
+def test_button_below_a_payment_asks_only_for_the_reason(language: str, question: str) -> None:
+    chat = create_sender(language)
+    chat.gateway.undoable.append(build_payment("online_payment", "txn_4", "Bakery"))
+    assert question in chat(OptionChosen(id="cmd:dispute:txn_4"))
+    chat.choose_option("duplicate")
+    chat("Charged two times")
+    assert chat.list_requests(DISPUTE)[0].fields["transaction_id"] == "txn_4"
+
+
+@pytest.mark.parametrize("transaction_id", ["txn_1", "txn_9", "x" * 200])
+def test_button_below_a_payment_that_cannot_be_disputed(transaction_id: str) -> None:
+    chat = create_sender()
+    assert "can't be disputed" in chat(OptionChosen(id=f"cmd:dispute:{transaction_id}"))
+    assert chat.conversation.command is None
 
 
 def open_dispute(chat: ConversationDriver, text: str = "something wrong?") -> None:

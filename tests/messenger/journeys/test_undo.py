@@ -44,7 +44,8 @@ async def test_wrong_recipient_is_asked_in_the_chat_and_answers(
     assert len(question) == 1
 
     if answer == "return":
-        tap = build_template_tap("cmd:return_money", "Return it")
+        recall_id = (await list_recalls(services_driver))[0]["id"]
+        tap = build_template_tap(f"cmd:return_money:{recall_id}", "Return it")
         assert "confirm with your PIN" in await other.send(tap)
         assert (await other.submit_form({"pin": PIN}))[0] == 200
         assert await services_driver.get_balance(receiver["id"]) == "0.00"
@@ -79,6 +80,26 @@ async def test_cardholder_disputes_a_payment_below_the_history(
     await driver.act(dispute, "decide", decision="refund", reason="Receipt shows one sale")
     assert len(await driver.list_messages()) == 3
     assert "no card payment" in await phone.send_text("something wrong?")
+
+
+async def test_button_below_a_receipt_disputes_this_payment(
+    services_driver: ServicesDriver, messenger: MessengerDriver
+) -> None:
+    driver = await create_driver(services_driver.harness)
+    payment_id = await driver.create_payment("60.00")
+    for _ in range(6):
+        await driver.create_payment("5.00")
+    support = await driver.harness.create_admin("S")
+    url = f"/api/v1/transactions/{payment_id}/send-receipt"
+    assert (await driver.harness.post(url, json={}, auth=support)).status_code == 200
+    button = await driver.harness.database.fetchval(
+        "SELECT button FROM messages WHERE template = 'payment_made'"
+    )
+    phone = messenger.create_phone(driver.customer["phone_number"])
+    reply = await phone.send(build_template_tap(f"cmd:{button}", "Something wrong?"))
+    assert "What is wrong with the payment of 60.00 SLE" in reply
+    await phone.tap_option("Paid twice")
+    assert "opened a dispute of 60.00 SLE" in await phone.tap_option("Skip")
 
 
 @pytest.mark.parametrize("way", ["button", "words"])

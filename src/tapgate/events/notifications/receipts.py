@@ -252,15 +252,17 @@ def _build_payment_message(row: Mapping[str, Any], hidden: Set[int], now: dateti
         expires_at = now + REVIEW_MESSAGE_LIFETIME
     else:
         expires_at = row["completed_at"] + MESSAGE_LIFETIME
+    transaction_id = ids.encode(ids.TRANSACTION, row["transaction_id"])
+    is_disputable = row["is_disputable"] and kind == PAYMENT_MADE
     return Message(
         to=row["phone_number"],
         template=kind,
         parameters=[
             money.format_money(row["amount"], row["currency"], language),
             counterparty,
-            ids.encode(ids.TRANSACTION, row["transaction_id"]),
+            transaction_id,
         ],
         language=language,
         expires_at=expires_at,
-        button="dispute" if row["is_disputable"] and kind == PAYMENT_MADE else None,
+        button=TEMPLATES[kind].name_buttons(transaction_id) if is_disputable else None,
     )

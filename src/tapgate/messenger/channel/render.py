@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tapgate.core.message_templates import BUTTONS
+from tapgate.core.message_templates import get_buttons
 from tapgate.messenger.model import (
     MAX_BUTTON_TITLE_LENGTH,
     MAX_BUTTONS,
@@ -224,7 +224,7 @@ def _render_template(template: Template) -> Payload:
             content["components"].append(
                 {"type": "button", "sub_type": "url", "index": "0", "parameters": parameters[:1]}
             )
-        for index, button in enumerate(BUTTONS.get(template.button or "", ())):
+        for index, button in enumerate(get_buttons(template.button)):
             payload = {"type": "payload", "payload": button.payload}
             content["components"].append(
                 {

@@ -27,6 +27,7 @@ from tapgate.messenger.conversation.moves import (
 )
 from tapgate.messenger.conversation.state import Conversation, LaterWish
 from tapgate.messenger.conversation.steps import (
+    SUBJECT,
     AskStep,
     ConfirmStep,
     Next,
@@ -79,8 +80,9 @@ def _get_step(turn: Turn) -> Step | None:
 def _perform(turn: Turn, step: Step | None, move: Move) -> Move | None:  # noqa: PLR0912 - one branch per move
     """Perform one move and return the next one, or None at the end."""
     match move:
-        case Begin(command, text, later):
-            _begin_command(turn, command, text)
+        case Begin(command, text, later, subject_id):
+            facts = {} if subject_id is None else {SUBJECT: subject_id}
+            _begin_command(turn, command, text, facts)
             turn.update(later=None if later is None else _prepare_later_wish(turn, later))
         case Correct(text, otherwise):
             return _correct_answer(turn, text, otherwise)
@@ -328,11 +330,13 @@ def _handle_option(turn: Turn, step: Step | None, move: OptionChosen) -> Move | 
     """Handle an option chosen by button, list row or text.
 
     Command options work at any time. Other options work only while they are the last ones offered.
+    A command option may end with the ID of the record below which it is.
     """
     offer, stage = turn.conversation.offer, turn.conversation.stage
-    kind, _, command = move.id.partition(":")
+    kind, _, named = move.id.partition(":")
+    command, _, subject_id = named.partition(":")
     if kind == "cmd" and command in SCRIPTS:
-        return Begin(msgspec.convert(command, Command))
+        return Begin(msgspec.convert(command, Command), subject_id=subject_id or None)
     if offer is not None and move.id == offer.more.id:
         start = offer.start + OPTIONS_PER_PAGE
         offer = msgspec.structs.replace(offer, start=start if start < len(offer.options) else 0)

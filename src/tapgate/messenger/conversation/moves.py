@@ -12,12 +12,13 @@ from tapgate.messenger.model import Command, OptionChosen, RequestOutcome, Secre
 class Begin(SecretStruct, frozen=True):
     """Cancel the command in progress and start another one. `text` may contain its first facts.
 
-    `later` starts when the command ends.
+    `later` starts when the command ends. `subject_id` is the record that the tapped button names.
     """
 
     command: Command
     text: str = ""
     later: "Begin | None" = None
+    subject_id: str | None = None
 
 
 class Cancel(SecretStruct, frozen=True):

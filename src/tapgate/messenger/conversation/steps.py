@@ -26,6 +26,8 @@ ParsedAnswer = Mapping[str, str] | GatewayRequest | Literal["end"] | None
 
 PIN_PATTERN: Final = re.compile(r"[0-9]{4}")
 CODE_PATTERN: Final = re.compile(r"[0-9]{6}")
+#: Fact with the ID of the record below which the button that started the command was tapped.
+SUBJECT: Final = "subject"
 
 
 class PinInput(SecretStruct, frozen=True, kw_only=True):

@@ -1,10 +1,11 @@
 """Endpoints for template messages from internal services, and for reading the outbox."""
 
 import re
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 
+from tapgate.core.message_templates import BUTTON_PATTERN
 from tapgate.http.body_limits import KIBIBYTE
 from tapgate.http.endpoint import Endpoints, Parameter, Reply
 from tapgate.messenger.model import SecretStruct, Template
@@ -42,8 +43,11 @@ class TemplateMessage(SecretStruct, frozen=True, kw_only=True):
     ] = _DEFAULT_LANGUAGE
     parameters: list[str]
     button: Annotated[
-        Literal["veto", "recall", "dispute"] | None,
-        msgspec.Meta(description="Buttons below the message, such as `veto` for a phone change"),
+        Annotated[str, msgspec.Meta(pattern=BUTTON_PATTERN)] | None,
+        msgspec.Meta(
+            description="Buttons below the message, such as `veto` for a phone change; `recall` and"
+            " `dispute` name their record: `dispute:txn_01hq8v5k2m3n4`"
+        ),
     ] = None
 
 

@@ -44,6 +44,7 @@ async def tell_parties(tx: Transaction, vault: Vault, recall: Recall) -> None:
             tx,
             vault,
             receiver,
+            recall,
             _REQUEST,
             clean_person_name(sender["public_name"]),
             money.format_money(recall.amount, recall.currency, language),
@@ -73,6 +74,7 @@ async def _send_update(tx: Transaction, vault: Vault, person: Any, recall: Recal
         tx,
         vault,
         person,
+        recall,
         _UPDATE,
         money.format_money(recall.amount, recall.currency, language),
         _OUTCOMES[language][outcome].format(held),
@@ -81,7 +83,7 @@ async def _send_update(tx: Transaction, vault: Vault, person: Any, recall: Recal
 
 
 async def _send(
-    tx: Transaction, vault: Vault, person: Any, template: str, *parameters: str
+    tx: Transaction, vault: Vault, person: Any, recall: Recall, template: str, *parameters: str
 ) -> None:
     await enqueue_message(
         tx,
@@ -91,5 +93,5 @@ async def _send(
         parameters=[clean_person_name(person["public_name"]), *parameters],
         language=person["language"],
         expires_at=tx.now() + TEMPLATES[template].lifetime,
-        button=TEMPLATES[template].buttons,
+        button=TEMPLATES[template].name_buttons(ids.encode(ids.RECALL, recall.id)),
     )

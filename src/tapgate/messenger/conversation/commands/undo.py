@@ -10,6 +10,7 @@ from tapgate.messenger.conversation.commands.common_steps import (
     TRUST_STEP,
 )
 from tapgate.messenger.conversation.steps import (
+    SUBJECT,
     AskStep,
     Next,
     ParsedAnswer,
@@ -80,6 +81,14 @@ def _build_choice_facts(turn: Turn, transactions: list[TransactionSummary]) -> d
     return facts
 
 
+def _choose_subject(turn: Turn) -> bool:
+    """Choose the record that the tapped button names. Return False if it is not offered."""
+    subject_id = turn.facts.get(SUBJECT)
+    if subject_id in turn.facts["offered"].split():
+        turn.set_facts(chosen=subject_id)
+    return subject_id is None or "chosen" in turn.facts
+
+
 def _list_choices(turn: Turn) -> list[Choice]:
     return [
         Choice(
@@ -115,15 +124,17 @@ def _handle_recall_rejected(turn: Turn, error: RequestRejected) -> Next | None:
 
 
 def _offer_recalls(turn: Turn, pending: PendingRecalls) -> Next:
-    if not pending.data:
+    if not pending.data and SUBJECT not in turn.facts:
         return turn.finish("recall.none", "person", "menu")
-    facts = {"offered": " ".join(item.id for item in pending.data[:_MAX_LISTED])}
-    for item in pending.data[:_MAX_LISTED]:
+    subject_id = turn.facts.get(SUBJECT)
+    offered = [item for item in pending.data if item.id == subject_id] or pending.data[:_MAX_LISTED]
+    facts = {"offered": " ".join(item.id for item in offered)}
+    for item in offered:
         facts[f"{item.id}.amount"] = turn.format_money(item.held_amount, item.currency)
         facts[f"{item.id}.name"] = item.sender_name
         facts[f"{item.id}.at"] = ""
     turn.set_facts(**facts)
-    return "on"
+    return "on" if _choose_subject(turn) else turn.finish("recall.ended", "history", "menu")
 
 
 def _get_only_choice(turn: Turn) -> str | None:
@@ -168,9 +179,11 @@ def _build_answer_steps(command: Command) -> tuple[RequestStep | AskStep, ...]:
 
 
 def _offer_payments(turn: Turn, payments: list[TransactionSummary]) -> Next:
-    if not payments:
+    if not payments and SUBJECT not in turn.facts:
         return turn.finish("dispute.none", "wrong_recipient", "person", "menu")
     turn.set_facts(**_build_choice_facts(turn, payments))
+    if not _choose_subject(turn):
+        return turn.finish("dispute.not_possible", "person", "menu")
     return "on"
 
 
@@ -293,6 +306,7 @@ SCRIPTS: Final = (
                     types=DISPUTABLE_TYPES,
                     since=_get_first_day(turn, _DISPUTE_PERIOD),
                     limit=_MAX_LISTED,
+                    including=turn.facts.get(SUBJECT),
                 ),
                 on_success=_offer_payments,
             ),
@@ -303,7 +317,11 @@ SCRIPTS: Final = (
             ),
             AskStep(
                 name="reason",
-                prompt=lambda turn: turn.translate("dispute.reason"),
+                prompt=lambda turn: turn.translate(
+                    "dispute.reason",
+                    amount=_get_chosen(turn, "amount"),
+                    name=_get_chosen(turn, "name"),
+                ),
                 choices=lambda turn: [
                     Choice(reason, turn.translate(f"dispute.reason.{reason}"))
                     for reason in DisputeReason
