@@ -507,6 +507,8 @@ class FakeGateway:
                 return gateway_requests.LastTransfers(incoming=incoming, outgoing=outgoing)
             case gateway_requests.ListTransactions(limit=limit):
                 return self._build_history(limit)
+            case gateway_requests.GetProof(transaction_id=transaction_id):
+                return f"packed-{transaction_id}"
             case gateway_requests.ListUndoable(types=types):
                 return [item for item in self.undoable if item.type in types]
             case gateway_requests.ObjectToPhoneChange():
@@ -559,6 +561,7 @@ class FakeGateway:
                 currency="SLE",
                 counterparty_name="Aminata K." if n else None,
                 at=NOW - timedelta(days=n),
+                id=f"txn_{n}",
             )
             for n in range(limit)
         ]
@@ -606,6 +609,7 @@ class ConversationDriver:
             "new_operation_id": f"op-{self.turn_count}",
             "currency": "SLE",
             "digest": build_digest,
+            "verify_page_url": "https://pay.example.com/verify",
             **self.settings,
         }
         return TurnContext(**fields)

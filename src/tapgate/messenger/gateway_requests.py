@@ -8,6 +8,8 @@ that do not belong to the subscriber.
 """
 
 import operator
+import zlib
+from base64 import urlsafe_b64encode
 from datetime import datetime
 from typing import Any, ClassVar, Final
 
@@ -357,6 +359,21 @@ class ListUndoable(GatewayRequest, frozen=True, kw_only=True):
             for number, summary in enumerate(found)
             if number < self.limit or summary.id == self.including
         ]
+
+
+class GetProof(GatewayRequest, frozen=True, kw_only=True):
+    """Get a transaction's inclusion proof, packed for a link.
+
+    The proof leaves out the totals of the day, which are the operator's.
+    """
+
+    transaction_id: str
+
+    async def perform(self, gateway: AsyncTapgateClient) -> str:
+        proof = await gateway.day_close.get_transaction_proof(self.transaction_id)
+        day = msgspec.structs.replace(proof.day, totals=msgspec.UNSET)
+        content = msgspec.json.encode(msgspec.structs.replace(proof, day=day))
+        return urlsafe_b64encode(zlib.compress(content, 9)).decode().rstrip("=")
 
 
 class LastTransfers(msgspec.Struct, frozen=True, kw_only=True):

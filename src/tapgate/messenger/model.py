@@ -42,6 +42,7 @@ Command = Literal[
     "return_money",
     "keep_money",
     "dispute",
+    "proof",
     "not_me",
     "opt_out",
     "opt_in",
@@ -152,6 +153,8 @@ class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     digest: Callable[[str], str]
     #: Whether the channel can send documents. If False, the reply contains a link.
     can_send_documents: bool
+    #: Page that checks an inclusion proof in the browser.
+    verify_page_url: str
     #: Support hours and contact. The branding's contact has precedence.
     support_hours: str | None = None
     support_contact: str | None = None

@@ -321,6 +321,7 @@ def _build_context(services: Services, channel: Channel) -> TurnContext:
         pin_entry_mode=pin_entry_mode,
         digest=functools.partial(_digest, services),
         can_send_documents=channel == "webhook",
+        verify_page_url=f"{settings.public_url}/verify",
         support_hours=settings.support_hours,
         support_contact=settings.support_contact,
     )

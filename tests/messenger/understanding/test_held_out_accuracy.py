@@ -96,6 +96,7 @@ LATER_ENGLISH: Final[tuple[Sample, ...]] = (
     ("ok i will return that money to the person", "return_money"),
     ("i want hold the money he asks for", "keep_money"),
     ("i never bought this thing with my card", "dispute"),
+    ("how do i prove to the landlord that this payment happened", "proof"),
     ("na not me change that phone number", "not_me"),
     ("please no more messages from una", "opt_out"),
     ("send me the messages again", "opt_in"),

@@ -4,7 +4,6 @@ from typing import Final
 
 from tapgate.core.settings.declaration import Match, Setting, SettingGroup, Values
 from tapgate.core.settings.value_types import Integer, Networks, Origins, Text, Url
-from tapgate_client.schemas.nodes import NodeRole
 
 DEFAULT_MESSENGER_URL: Final = "http://127.0.0.1:8001"
 
@@ -41,7 +40,6 @@ class NetworkSettings(SettingGroup):
         example="https://pay.example.com",
         required=True,
         match=Match.WARN_IN_PRODUCTION,
-        used_by=NodeRole.GATEWAY,
         template="https://pay.example.com",
     )
     host = Setting(

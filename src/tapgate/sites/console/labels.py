@@ -151,6 +151,7 @@ CHAT_COMMAND_LABELS: Final[Mapping[str, str]] = {
     "return_money": "Return money",
     "keep_money": "Keep money",
     "dispute": "Dispute payment",
+    "proof": "Payment proof",
     "not_me": "Object to phone change",
     "opt_out": "Stop messages",
     "opt_in": "Start messages",

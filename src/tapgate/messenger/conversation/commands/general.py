@@ -23,6 +23,7 @@ _MENU_COMMANDS: Final[tuple[Command, ...]] = (
     "limits",
     "cards",
     "statement",
+    "proof",
     "link",
     "block",
     "unblock",

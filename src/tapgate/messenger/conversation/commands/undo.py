@@ -38,7 +38,7 @@ from tapgate_client.schemas.recalls import PendingRecalls, RecallRecord, RecallS
 from tapgate_client.schemas.subscribers import SubscriberStatus
 from tapgate_client.schemas.transactions import TransactionType
 
-_MAX_LISTED: Final = 5
+MAX_LISTED: Final = 5
 DISPUTABLE_TYPES: Final = (TransactionType.POS_PAYMENT, TransactionType.ONLINE_PAYMENT)
 #: The longest period that an operator may set. The gateway decides about younger transfers.
 _RECALL_PERIOD: Final = timedelta(days=30)
@@ -67,18 +67,18 @@ def _explain(turn: Turn) -> Next:
 def _offer_transfers(turn: Turn, transfers: list[TransactionSummary]) -> Next:
     if not transfers:
         return _explain(turn)
-    turn.set_facts(**_build_choice_facts(turn, transfers))
+    set_choices(turn, transfers)
     return "on"
 
 
-def _build_choice_facts(turn: Turn, transactions: list[TransactionSummary]) -> dict[str, str]:
-    """Return what the next question offers: a title and a description for each transaction ID."""
+def set_choices(turn: Turn, transactions: list[TransactionSummary]) -> None:
+    """Set what the next question offers: a title and a description for each transaction ID."""
     facts = {"offered": " ".join(item.id for item in transactions)}
     for item in transactions:
         facts[f"{item.id}.amount"] = turn.format_money(item.amount, item.currency)
         facts[f"{item.id}.name"] = item.counterparty_name or ""
         facts[f"{item.id}.at"] = turn.format_datetime(item.at)
-    return facts
+    turn.set_facts(**facts)
 
 
 def _choose_subject(turn: Turn) -> bool:
@@ -89,7 +89,7 @@ def _choose_subject(turn: Turn) -> bool:
     return subject_id is None or "chosen" in turn.facts
 
 
-def _list_choices(turn: Turn) -> list[Choice]:
+def list_choices(turn: Turn) -> list[Choice]:
     return [
         Choice(
             name,
@@ -103,14 +103,14 @@ def _list_choices(turn: Turn) -> list[Choice]:
     ]
 
 
-def _get_chosen(turn: Turn, fact: str) -> str:
+def get_chosen(turn: Turn, fact: str) -> str:
     return turn.facts[f"{turn.facts['chosen']}.{fact}"]
 
 
 def _handle_recalled(turn: Turn, recall: RecallRecord) -> Next:
     held = turn.format_money(recall.held_amount, recall.currency)
     key = "recall.opened" if recall.held_amount.strip("0.") else "recall.nothing_held"
-    return turn.finish(key, "history", "menu", held=held, name=_get_chosen(turn, "name"))
+    return turn.finish(key, "history", "menu", held=held, name=get_chosen(turn, "name"))
 
 
 def _handle_recall_rejected(turn: Turn, error: RequestRejected) -> Next | None:
@@ -127,7 +127,7 @@ def _offer_recalls(turn: Turn, pending: PendingRecalls) -> Next:
     if not pending.data and SUBJECT not in turn.facts:
         return turn.finish("recall.none", "person", "menu")
     subject_id = turn.facts.get(SUBJECT)
-    offered = [item for item in pending.data if item.id == subject_id] or pending.data[:_MAX_LISTED]
+    offered = [item for item in pending.data if item.id == subject_id] or pending.data[:MAX_LISTED]
     facts = {"offered": " ".join(item.id for item in offered)}
     for item in offered:
         facts[f"{item.id}.amount"] = turn.format_money(item.held_amount, item.currency)
@@ -144,7 +144,7 @@ def _get_only_choice(turn: Turn) -> str | None:
 def _handle_answered(turn: Turn, recall: RecallRecord) -> Next:
     key = "recall.returned" if recall.status == RecallStatus.RETURNED else "recall.kept"
     amount = turn.format_money(recall.held_amount, recall.currency)
-    return turn.finish(key, "balance", "menu", amount=amount, name=_get_chosen(turn, "name"))
+    return turn.finish(key, "balance", "menu", amount=amount, name=get_chosen(turn, "name"))
 
 
 def _handle_answer_rejected(turn: Turn, error: RequestRejected) -> Next | None:
@@ -169,7 +169,7 @@ def _build_answer_steps(command: Command) -> tuple[RequestStep | AskStep, ...]:
         AskStep(
             name="chosen",
             prompt=lambda turn: turn.translate(f"recall.choose.{command}"),
-            choices=_list_choices,
+            choices=list_choices,
             infer_answer=_get_only_choice,
         ),
     )
@@ -181,7 +181,7 @@ def _build_answer_steps(command: Command) -> tuple[RequestStep | AskStep, ...]:
 def _offer_payments(turn: Turn, payments: list[TransactionSummary]) -> Next:
     if not payments and SUBJECT not in turn.facts:
         return turn.finish("dispute.none", "wrong_recipient", "person", "menu")
-    turn.set_facts(**_build_choice_facts(turn, payments))
+    set_choices(turn, payments)
     if not _choose_subject(turn):
         return turn.finish("dispute.not_possible", "person", "menu")
     return "on"
@@ -201,7 +201,7 @@ def _parse_description(turn: Turn, text: str) -> ParsedAnswer:
 
 
 def _handle_disputed(turn: Turn, result: object) -> Next:
-    amount, name = _get_chosen(turn, "amount"), _get_chosen(turn, "name")
+    amount, name = get_chosen(turn, "amount"), get_chosen(turn, "name")
     return turn.finish("dispute.opened", "history", "menu", amount=amount, name=name)
 
 
@@ -233,21 +233,21 @@ SCRIPTS: Final = (
                     subscriber_id=turn.subscriber.id,
                     types=(TransactionType.TRANSFER_P2P,),
                     since=_get_first_day(turn, _RECALL_PERIOD),
-                    limit=_MAX_LISTED,
+                    limit=MAX_LISTED,
                 ),
                 on_success=_offer_transfers,
             ),
             AskStep(
                 name="chosen",
                 prompt=lambda turn: turn.translate("recall.choose"),
-                choices=_list_choices,
+                choices=list_choices,
             ),
             PinStep(
                 name="recall",
                 prompt=lambda turn: turn.translate(
                     "recall.pin",
-                    amount=_get_chosen(turn, "amount"),
-                    name=_get_chosen(turn, "name"),
+                    amount=get_chosen(turn, "amount"),
+                    name=get_chosen(turn, "name"),
                 ),
                 build_request=lambda turn, pins: client_request(
                     "recalls.recall_transfer",
@@ -269,8 +269,8 @@ SCRIPTS: Final = (
                 name="return",
                 prompt=lambda turn: turn.translate(
                     "recall.return_pin",
-                    amount=_get_chosen(turn, "amount"),
-                    name=_get_chosen(turn, "name"),
+                    amount=get_chosen(turn, "amount"),
+                    name=get_chosen(turn, "name"),
                 ),
                 build_request=lambda turn, pins: client_request(
                     "recalls.return_recalled_transfer", turn.facts["chosen"], pin=pins.pin
@@ -305,7 +305,7 @@ SCRIPTS: Final = (
                     subscriber_id=turn.subscriber.id,
                     types=DISPUTABLE_TYPES,
                     since=_get_first_day(turn, _DISPUTE_PERIOD),
-                    limit=_MAX_LISTED,
+                    limit=MAX_LISTED,
                     including=turn.facts.get(SUBJECT),
                 ),
                 on_success=_offer_payments,
@@ -313,14 +313,14 @@ SCRIPTS: Final = (
             AskStep(
                 name="chosen",
                 prompt=lambda turn: turn.translate("dispute.choose"),
-                choices=_list_choices,
+                choices=list_choices,
             ),
             AskStep(
                 name="reason",
                 prompt=lambda turn: turn.translate(
                     "dispute.reason",
-                    amount=_get_chosen(turn, "amount"),
-                    name=_get_chosen(turn, "name"),
+                    amount=get_chosen(turn, "amount"),
+                    name=get_chosen(turn, "name"),
                 ),
                 choices=lambda turn: [
                     Choice(reason, turn.translate(f"dispute.reason.{reason}"))

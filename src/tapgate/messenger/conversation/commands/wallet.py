@@ -8,6 +8,7 @@ from tapgate.messenger.conversation.commands.common_steps import (
     SUBSCRIBER_STEPS,
     build_lookup_script,
 )
+from tapgate.messenger.conversation.commands.proofs import has_proof
 from tapgate.messenger.conversation.commands.undo import DISPUTABLE_TYPES
 from tapgate.messenger.conversation.steps import AskStep, Next, RequestStep, Script
 from tapgate.messenger.conversation.turn import Choice, Turn
@@ -58,7 +59,10 @@ def _reply_with_history(turn: Turn, transactions: list[TransactionSummary]) -> N
         for transaction in transactions[:_MAX_LISTED_TRANSACTIONS]
     ]
     commands: tuple[Command, ...] = ("statement", "menu")
-    if any(_is_card_payment(item) for item in transactions[:_MAX_LISTED_TRANSACTIONS]):
+    shown = transactions[:_MAX_LISTED_TRANSACTIONS]
+    if any(has_proof(turn, item) for item in shown):
+        commands = ("proof", *commands)
+    if any(_is_card_payment(item) for item in shown):
         commands = ("dispute", *commands)
     return turn.suggest_commands("\n".join([turn.translate("history"), *lines]), *commands)
 

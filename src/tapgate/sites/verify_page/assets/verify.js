@@ -72,6 +72,16 @@ async function verifyProof(proof, keys) {
   }
 }
 
+// Returns the proof that a link contains after its #, which browsers do not send.
+async function unpack(text) {
+  try {
+    const packed = new Blob([fromBase64(text.replaceAll("-", "+").replaceAll("_", "/"))]);
+    return await new Response(packed.stream().pipeThrough(new DecompressionStream("deflate"))).text();
+  } catch {
+    throw new InvalidProof("link");
+  }
+}
+
 function parse(text, reason) {
   try {
     return JSON.parse(text);
@@ -94,10 +104,11 @@ function startPage() {
     const [file] = event.target.files;
     if (file) find("proof").value = await file.text();
   });
-  find("verify").addEventListener("click", async () => {
+  const show = async (readProof) => {
     const result = find("result");
     try {
-      const proved = await verifyProof(parse(find("proof").value, "json"), parseKeys(find("keys").value));
+      const proof = parse(await readProof(), "json");
+      const proved = await verifyProof(proof, parseKeys(find("keys").value));
       result.textContent = format(texts.valid, proved);
       result.className = "valid";
     } catch (error) {
@@ -105,7 +116,17 @@ function startPage() {
       result.textContent = format(texts.invalid, { reason });
       result.className = "invalid";
     }
+  };
+  const openLink = () => show(async () => {
+    const proof = await unpack(location.hash.slice(1));
+    find("proof").value = proof;
+    find("save").href = URL.createObjectURL(new Blob([proof], { type: "application/json" }));
+    find("save").hidden = false;
+    return proof;
   });
+  find("verify").addEventListener("click", () => show(async () => find("proof").value));
+  addEventListener("hashchange", openLink);
+  if (location.hash.length > 1) openLink();
 }
 
 if (typeof document === "undefined") {
