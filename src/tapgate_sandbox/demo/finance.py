@@ -1,12 +1,18 @@
-"""The demo's finance: payouts in every state, and a bank statement with one unmatched line."""
+"""The demo's finance: closed days, payouts in every state, a statement with one unmatched line."""
 
+from datetime import date
 from typing import Final
 
-from tapgate.auth.actors import Actor
+from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.principals import Principal
 from tapgate.business.finance.bank_accounts import operations as bank_accounts
+from tapgate.business.finance.day_close.model import get_day_end
+from tapgate.business.finance.day_close.queries import has_entries_before
+from tapgate.business.finance.day_close.worker import SYSTEM_ACTOR as DAY_CLOSE_ACTOR
+from tapgate.business.finance.day_close.worker import build_closer
 from tapgate.business.finance.payouts import routes as payouts
 from tapgate.business.finance.reconciliation.imports import import_statement
+from tapgate.business.staff import operations as staff
 from tapgate.business.staff.queries import get_first_system_admin
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.api.services import Services
@@ -21,10 +27,17 @@ from tapgate_client.schemas.payouts import (
     NewPayoutRun,
     PayoutCancellation,
 )
+from tapgate_sandbox.demo.owner_users import PASSWORD, DemoUser
 
 _BANK_CODE: Final = "SLCBSLFR"
-#: The system verifies the demo's bank accounts, because an admin may not verify an added account.
-_SYSTEM_ADMIN_ID: Final = 1
+#: A second person, because nobody verifies a bank account that they have added.
+VERIFIER: Final = DemoUser("finance@demo.example", "Hawa Turay", AdminRole.FINANCE_USER)
+
+
+async def close_day(services: Services, day: date) -> None:
+    """Close a day, unless nothing was ever posted until its end."""
+    if await has_entries_before(services.database, get_day_end(day, services.settings.timezone)):
+        await build_closer(services).close(day, DAY_CLOSE_ACTOR)
 
 
 async def open_bank_accounts(services: Services, actor: Actor, shop_id: int) -> None:
@@ -43,12 +56,34 @@ async def open_bank_accounts(services: Services, actor: Actor, shop_id: int) -> 
         ),
     )
     currency = services.settings.currency
+    verifier_id = await _create_verifier(services)
+    verifier = Actor.from_principal(
+        _build_principal(verifier_id, VERIFIER.name, VERIFIER.role),
+        ip="127.0.0.1",
+        request_id="demo",
+    )
     async with services.transaction() as tx:
         for each in new:
             account = await bank_accounts.create(
                 tx, actor, each, admin_id=admin_id, currency=currency
             )
-            await bank_accounts.verify(tx, actor, account.id, admin_id=_SYSTEM_ADMIN_ID)
+            await bank_accounts.verify(tx, verifier, account.id, admin_id=verifier_id)
+
+
+async def _create_verifier(services: Services) -> int:
+    password_hash = await services.authenticator.passwords.hash(PASSWORD)
+    async with services.transaction() as tx:
+        row = await staff.create(
+            tx,
+            SYSTEM_ACTOR,
+            email=VERIFIER.email,
+            name=VERIFIER.name,
+            role=VERIFIER.role,
+            password_hash=password_hash,
+            makers={},
+        )
+    admin_id: int = row["id"]
+    return admin_id
 
 
 async def pay_out(services: Services, shop_id: int) -> None:
@@ -96,12 +131,16 @@ async def _build_request(services: Services) -> RequestContext:
         headers={},
         ip="127.0.0.1",
         request_id="demo",
-        caller=Principal(
-            kind="admin",
-            id=ids.encode(ids.ADMIN, admin_id),
-            name="Demo",
-            role=AdminRole.SYSTEM_ADMIN,
-            admin_id=admin_id,
-            session_id=0,
-        ),
+        caller=_build_principal(admin_id, "Demo", AdminRole.SYSTEM_ADMIN),
+    )
+
+
+def _build_principal(admin_id: int, name: str, role: AdminRole) -> Principal:
+    return Principal(
+        kind="admin",
+        id=ids.encode(ids.ADMIN, admin_id),
+        name=name,
+        role=role,
+        admin_id=admin_id,
+        session_id=0,
     )

@@ -38,7 +38,7 @@ from tapgate_sandbox.demo import country, people, signing_cards, undo
 from tapgate_sandbox.demo.batches import pay_batch
 from tapgate_sandbox.demo.country import Person, Size
 from tapgate_sandbox.demo.documents import draw_document
-from tapgate_sandbox.demo.finance import open_bank_accounts, pay_out
+from tapgate_sandbox.demo.finance import close_day, open_bank_accounts, pay_out
 from tapgate_sandbox.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
 
 P = ParamSpec("P")
@@ -356,6 +356,9 @@ class Seeder:
 
     async def open_bank_accounts(self, shop: Shop) -> None:
         await open_bank_accounts(self._services, _ACTOR, shop.id)
+
+    async def close_day(self, day: date) -> None:
+        await close_day(self._services, day)
 
     async def pay_out(self, shop: Shop) -> None:
         await pay_out(self._services, shop.id)

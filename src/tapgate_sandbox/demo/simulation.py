@@ -74,6 +74,10 @@ class Simulation:
             def at(clock_time: time, day: date = day) -> datetime:
                 return datetime.combine(day, clock_time, zone).astimezone(UTC)
 
+            if at(time(0, 16)) >= end:
+                return
+            self._clock.advance_to(at(time(0, 16)))
+            await self._seeder.close_day(day - timedelta(days=1))
             if at(time(6)) >= end:
                 return
             self._clock.advance_to(at(time(5, 12)))

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import shlex
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +18,7 @@ from tapgate.core.settings import load_settings
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart
 from tapgate.ledger.rules.loaded_rules import insert_defaults
+from tapgate.ledger.verification.closed_days import list_broken_days
 from tapgate.ledger.verification.verify import verify
 from tapgate.runtime.store.database import Database
 from tapgate.server.gateway_services import open_services
@@ -26,6 +27,7 @@ from tapgate_sandbox.demo import build as demo
 from tapgate_sandbox.demo.build import DemoError, build_demo
 from tapgate_sandbox.demo.country import SIZES, Size
 from tapgate_sandbox.demo.examples import load_example_person, load_examples
+from tapgate_sandbox.demo.finance import VERIFIER
 from tapgate_sandbox.installation import prepare_installation
 
 #: A Wednesday afternoon. Two months start in the 60 days before it.
@@ -174,6 +176,23 @@ async def test_demo_has_payouts_in_every_state_and_one_unmatched_line(
     lines = await demo_database.fetch("SELECT status, description FROM bank_statement_lines")
     open_lines = [row["description"] for row in lines if row["status"] == "unmatched"]
     assert (len(lines), open_lines) == (4, ["Monthly fee"])
+
+
+async def test_demo_has_two_closed_months_and_a_verifier_who_exists(
+    demo_database: Database,
+) -> None:
+    days = await demo_database.fetchrow(
+        "SELECT count(*), max(day) AS last, bool_and(closed_at < $1) AS is_past FROM closed_days",
+        NOW,
+    )
+    assert tuple(days) == (SIZES["small"].days - 1, NOW.date() - timedelta(days=1), True)
+    async with demo_database.connection() as connection:
+        assert await list_broken_days(connection, 0) == []
+    accounts = await demo_database.fetch(
+        """SELECT a.email, b.created_by <> b.verified_by AS is_another
+           FROM bank_accounts b LEFT JOIN admins a ON a.id = b.verified_by"""
+    )
+    assert [tuple(row) for row in accounts] == [(VERIFIER.email, True)] * 2
 
 
 async def test_demo_has_a_batch_with_one_failed_line(demo_database: Database) -> None:
