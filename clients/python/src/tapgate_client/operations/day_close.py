@@ -70,10 +70,11 @@ class DayCloseOperations(OperationGroup[M]):
         `path` leads from its hash to the day's `merkle_root`, and a key of `GET
         /.well-known/tapgate-keys` has signed the day. `tapgate verify-receipt` checks a stored
         proof without network or database. Before the day is closed, and for a transaction that
-        moved no money, the response is 409 `DAY_NOT_CLOSED`.
+        moved no money, the response is 409 `DAY_NOT_CLOSED`. Owners get the day without `totals`.
 
         Access: an API key with the scope `payments:read`; an admin with any role; an internal
-        service's signature.
+        service's signature. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user.
 
         Example:
             client.day_close.get_transaction_proof("txn_0800000000000")

@@ -47,6 +47,21 @@ async def require_account_access(
         raise ApiError(Code.OTP_REQUIRED, reason)
 
 
+async def require_transaction_access(
+    reader: Reader, caller: Principal, now: datetime, account_ids: Collection[int | None]
+) -> None:
+    """Reject a caller without access to all holders of a transaction's accounts.
+
+    Admins see such a transaction masked. Lists omit it for an owner's key, so for the key it does
+    not exist.
+    """
+    if caller.kind == "api_key" and caller.owner is not None:
+        if await find_hidden_accounts(reader, caller, now, account_ids):
+            raise ApiError(Code.TRANSACTION_NOT_FOUND)
+    elif caller.kind != "admin":
+        await require_account_access(reader, caller, now, account_ids)
+
+
 def _get_rejection_message(caller: Audience) -> str | None:
     return None if caller is None else _REJECTION_MESSAGES.get(caller.kind)
 

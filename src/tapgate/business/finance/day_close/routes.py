@@ -2,7 +2,8 @@
 
 from datetime import date as Date  # noqa: N812 - `date` is the path parameter
 
-from tapgate.business.customers.subscribers.restriction import require_account_access
+from tapgate.auth import owners
+from tapgate.business.customers.subscribers.restriction import require_transaction_access
 from tapgate.business.finance.day_close import queries
 from tapgate.business.finance.day_close.ledger_keys import list_public_keys
 from tapgate.business.finance.day_close.model import parse_day, to_record
@@ -13,7 +14,7 @@ from tapgate.core.records import TransactionId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.owner_access import NEVER
+from tapgate.http.api.owner_access import NEVER, Binding, OwnerAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate_client.errors import Code, require_found
@@ -73,6 +74,7 @@ async def get_ledger_day(request: RequestContext, date: str) -> ClosedDay:
     access=Access(scope="payments:read", roles="ACSF", service=True),
     errors=(Code.OTP_REQUIRED, Code.DAY_NOT_CLOSED),
     objects=ObjectAccess.UNRESTRICTED,
+    owners=OwnerAccess(binding=Binding.ROW, roles="MKPG", rows=owners.TRANSACTIONS),
 )
 async def get_transaction_proof(request: RequestContext, id: TransactionId) -> InclusionProof:
     """Get the inclusion proof for a transaction.
@@ -81,17 +83,15 @@ async def get_transaction_proof(request: RequestContext, id: TransactionId) -> I
     `path` leads from its hash to the day's `merkle_root`, and a key of
     `GET /.well-known/tapgate-keys` has signed the day. `tapgate verify-receipt` checks a stored
     proof without network or database. Before the day is closed, and for a transaction that moved
-    no money, the response is 409 `DAY_NOT_CLOSED`.
+    no money, the response is 409 `DAY_NOT_CLOSED`. Owners get the day without `totals`.
     """
     services, caller = request.services, request.principal
     transaction = await load_posted(services.database, id)
-    # Admins can read every transaction, at least masked. A leaf has the IDs and amounts that
-    # masked entries have too.
-    if caller.kind != "admin":
-        await require_account_access(
-            services.database, caller, services.clock(), transaction.account_ids
-        )
-    return await build_proof(services.database, transaction, with_totals=True)
+    # A leaf has no more than the IDs and amounts that masked entries have.
+    await require_transaction_access(
+        services.database, caller, services.clock(), transaction.account_ids
+    )
+    return await build_proof(services.database, transaction, with_totals=caller.owner is None)
 
 
 @endpoints.get("/.well-known/tapgate-keys", access=Access(public=True))

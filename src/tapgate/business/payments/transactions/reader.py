@@ -14,7 +14,10 @@ from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.auth.owners import OwnerView, build_view
 from tapgate.auth.principals import Principal
 from tapgate.auth.terminals import find_terminal_names
-from tapgate.business.customers.subscribers.restriction import require_account_access
+from tapgate.business.customers.subscribers.restriction import (
+    require_account_access,
+    require_transaction_access,
+)
 from tapgate.business.payments.transactions import queries
 from tapgate.business.payments.transactions.entries import get_entries
 from tapgate.business.payments.transactions.model import Transaction, parse_user_id, to_record
@@ -159,12 +162,9 @@ class TransactionReader(NamedTuple):
 
     async def _get(self, transaction_id: int) -> Transaction:
         transaction = await queries.get(self.database, transaction_id)
-        if self.caller.kind == "api_key" and self._view is not None:
-            # Lists omit such a transaction, so for the owner's key it does not exist.
-            if await self._find_hidden([transaction]):
-                raise ApiError(Code.TRANSACTION_NOT_FOUND)
-        elif not self._is_staff:
-            await self._require_access(transaction.account_ids)
+        await require_transaction_access(
+            self.database, self.caller, self.now, transaction.account_ids
+        )
         return transaction
 
     async def _list_account_ids(self, user_id: str) -> list[int]:
