@@ -178,6 +178,8 @@ class _Module:
             name = _FILE_NAMES[endpoint.body_media[0]]
             content = _Code(f'Path("{name}").read_bytes()')
             yield _Argument("file", "bytes", is_required=True, is_positional=True, example=content)
+            if endpoint.moves_money:
+                yield _Argument("request_id", "str", is_required=False, is_positional=False)
         elif endpoint.body_type is not None:
             yield from self._iter_body_arguments(endpoint.body_type, body[JSON_MEDIA_TYPE])
 

@@ -3408,9 +3408,9 @@ export class Operations extends Transport {
    * `path` leads from its hash to the day's `merkle_root`, and a key of
    * `GET /.well-known/tapgate-keys` has signed the day. `tapgate verify-receipt` checks a stored
    * proof without network or database. Before the day is closed, and for a transaction that moved
-   * no money, the response is 409 `DAY_NOT_CLOSED`.
+   * no money, the response is 409 `DAY_NOT_CLOSED`. Owners get the day without `totals`.
    *
-   * Access: an API key with the scope `payments:read`; an admin with any role; an internal service's signature.
+   * Access: an API key with the scope `payments:read`; an admin with any role; an internal service's signature. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */
   getTransactionProof(id: string, options?: RequestOptions): Promise<schemas.InclusionProof> {
     return this.send("GET", `/api/v1/transactions/${encodeURIComponent(id)}/proof`, {}, options);
@@ -3525,7 +3525,7 @@ export class Operations extends Transport {
    * Access: an admin (finance_user, system_admin).
    */
   cancelPayout(id: string, body: schemas.PayoutCancellation = {}, options?: RequestOptions): Promise<schemas.PayoutRecord> {
-    return this.send("POST", `/api/v1/payouts/${encodeURIComponent(id)}/cancel`, { body }, options);
+    return this.send("POST", `/api/v1/payouts/${encodeURIComponent(id)}/cancel`, { body, movesMoney: true }, options);
   }
 
   /**
@@ -3536,7 +3536,7 @@ export class Operations extends Transport {
    * Access: an admin (finance_user, system_admin).
    */
   markPayoutPaid(id: string, body: schemas.PayoutConfirmation = {}, options?: RequestOptions): Promise<schemas.PayoutRecord> {
-    return this.send("POST", `/api/v1/payouts/${encodeURIComponent(id)}/paid`, { body }, options);
+    return this.send("POST", `/api/v1/payouts/${encodeURIComponent(id)}/paid`, { body, movesMoney: true }, options);
   }
 
   /**
@@ -3547,7 +3547,7 @@ export class Operations extends Transport {
    * Access: an admin (finance_user, system_admin).
    */
   markPayoutReturned(id: string, body: schemas.PayoutReturn, options?: RequestOptions): Promise<schemas.PayoutRecord> {
-    return this.send("POST", `/api/v1/payouts/${encodeURIComponent(id)}/returned`, { body }, options);
+    return this.send("POST", `/api/v1/payouts/${encodeURIComponent(id)}/returned`, { body, movesMoney: true }, options);
   }
 
   /**
@@ -3635,7 +3635,7 @@ export class Operations extends Transport {
    * Access: an admin (finance_user, system_admin).
    */
   importBankStatement(body: string | Uint8Array<ArrayBuffer>, query: { format?: schemas.BankStatementFormat; bank_account_id?: string; } = {}, options?: RequestOptions): Promise<schemas.BankStatementRecord> {
-    return this.send("POST", `/api/v1/bank-statements`, { body, query }, options);
+    return this.send("POST", `/api/v1/bank-statements`, { body, query, movesMoney: true }, options);
   }
 
   /**
@@ -3689,7 +3689,7 @@ export class Operations extends Transport {
    * Access: an admin (finance_user, system_admin).
    */
   matchBankStatementLine(id: string, body: schemas.LineMatch = {}, options?: RequestOptions): Promise<schemas.BankStatementLine> {
-    return this.send("POST", `/api/v1/bank-statements/lines/${encodeURIComponent(id)}/match`, { body }, options);
+    return this.send("POST", `/api/v1/bank-statements/lines/${encodeURIComponent(id)}/match`, { body, movesMoney: true }, options);
   }
 
   /**
@@ -3700,7 +3700,7 @@ export class Operations extends Transport {
    * Access: an admin (finance_user, system_admin).
    */
   postBankStatementLine(id: string, body: schemas.LinePosting, options?: RequestOptions): Promise<schemas.BankStatementLine> {
-    return this.send("POST", `/api/v1/bank-statements/lines/${encodeURIComponent(id)}/post`, { body }, options);
+    return this.send("POST", `/api/v1/bank-statements/lines/${encodeURIComponent(id)}/post`, { body, movesMoney: true }, options);
   }
 
   /**
@@ -3720,7 +3720,7 @@ export class Operations extends Transport {
    * Access: an admin (finance_user, system_admin).
    */
   unmatchBankStatementLine(id: string, body: schemas.LineUnmatching = {}, options?: RequestOptions): Promise<schemas.BankStatementLine> {
-    return this.send("POST", `/api/v1/bank-statements/lines/${encodeURIComponent(id)}/unmatch`, { body }, options);
+    return this.send("POST", `/api/v1/bank-statements/lines/${encodeURIComponent(id)}/unmatch`, { body, movesMoney: true }, options);
   }
 
   /**

@@ -91,13 +91,16 @@ export class Transport {
     const headers: Record<string, string> = { ...options.headers };
     let { body } = details;
     let requestId: string | undefined;
-    if (details.movesMoney) {
+    const isFile = typeof body === "string" || body instanceof Uint8Array;
+    if (details.movesMoney && isFile) {
+      requestId = options.requestId ?? globalThis.crypto.randomUUID();
+      headers["Idempotency-Key"] = requestId;
+    } else if (details.movesMoney) {
       const fields = body as { request_id?: string | null };
       requestId = fields.request_id ?? options.requestId ?? globalThis.crypto.randomUUID();
       body = { ...fields, request_id: requestId };
     }
     if (body !== undefined) {
-      const isFile = typeof body === "string" || body instanceof Uint8Array;
       headers["Content-Type"] ??= isFile ? "text/csv" : "application/json";
       if (!isFile) body = JSON.stringify(body);
     }

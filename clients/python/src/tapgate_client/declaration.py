@@ -122,12 +122,15 @@ def sets(
     return lambda method: operation(_describe("sets", name, method, media_type=media_type))
 
 
-def moves(name: str) -> Callable[[Signature[P, T]], operation[P, T]]:
+def moves(
+    name: str, *, media_type: str | None = None
+) -> Callable[[Signature[P, T]], operation[P, T]]:
     """Declare an operation that moves money once per idempotency key, the field `request_id`.
 
-    The key is the caller's `request_id`, or generated, and stays the same for all attempts.
+    The key is the caller's `request_id`, or generated, and stays the same for all attempts. With
+    `media_type`, the body is the argument `file`, and the key is in a header.
     """
-    return lambda method: operation(_describe("moves", name, method))
+    return lambda method: operation(_describe("moves", name, method, media_type=media_type))
 
 
 def acts(name: str, *, public: bool = False) -> Callable[[Signature[P, T]], operation[P, T]]:
@@ -175,10 +178,14 @@ def _describe(
             elif argument in required:
                 raise TypeError(f"{argument} must not be None")
         path = {argument: fields.pop(argument) for argument in path_names}
-        file = fields.pop("file") if media_type is not None else None
         request_id = None
         if effect == "moves":
             request_id = fields.setdefault("request_id", generate_request_id())
+        file, headers = None, {}
+        if media_type is not None:
+            file, headers["Content-Type"] = fields.pop("file"), media_type
+            if request_id is not None:
+                headers["Idempotency-Key"] = fields.pop("request_id")
         # An incorrect PIN counts toward the PIN lock, so a request with a PIN is not repeatable.
         has_pin = effect == "reads" and "pin" in fields
         return build_operation(
@@ -188,7 +195,7 @@ def _describe(
             path=path,
             query=None if has_body and media_type is None else fields,
             body=file if media_type is not None else fields if has_body else None,
-            headers=None if media_type is None else {"Content-Type": media_type},
+            headers=headers,
             request_id=request_id,
             **options,
         )

@@ -93,7 +93,7 @@ class PayoutsOperations(OperationGroup[M]):
             client.payouts.get("po_0800000000000")
         """
 
-    @acts("POST /api/v1/payouts/{id}/cancel")
+    @moves("POST /api/v1/payouts/{id}/cancel")
     def cancel(
         self,
         id: str,
@@ -118,7 +118,7 @@ class PayoutsOperations(OperationGroup[M]):
             )
         """
 
-    @acts("POST /api/v1/payouts/{id}/paid")
+    @moves("POST /api/v1/payouts/{id}/paid")
     def mark_paid(
         self,
         id: str,
@@ -145,7 +145,7 @@ class PayoutsOperations(OperationGroup[M]):
             )
         """
 
-    @acts("POST /api/v1/payouts/{id}/returned")
+    @moves("POST /api/v1/payouts/{id}/returned")
     def mark_returned(
         self,
         id: str,

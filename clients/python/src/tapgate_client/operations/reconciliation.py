@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from tapgate_client.declaration import M, OperationGroup, acts, lists, reads, sets
+from tapgate_client.declaration import M, OperationGroup, acts, lists, moves, reads, sets
 from tapgate_client.schemas.bank_statements import (
     BankStatementLine,
     BankStatementRecord,
@@ -16,13 +16,14 @@ from tapgate_client.schemas.pagination import Page
 class ReconciliationOperations(OperationGroup[M]):
     """Bank statements, and what their lines are matched with."""
 
-    @sets("POST /api/v1/bank-statements", media_type="application/xml")
+    @moves("POST /api/v1/bank-statements", media_type="application/xml")
     def import_bank_statement(
         self,
         file: bytes,
         *,
         format: str | None = None,
         bank_account_id: str | None = None,
+        request_id: str | None = None,
     ) -> BankStatementRecord:
         """Import a bank statement.
 
@@ -115,7 +116,7 @@ class ReconciliationOperations(OperationGroup[M]):
             client.reconciliation.list_match_candidates("bsl_0800000000000")
         """
 
-    @acts("POST /api/v1/bank-statements/lines/{id}/match")
+    @moves("POST /api/v1/bank-statements/lines/{id}/match")
     def match_bank_statement_line(
         self,
         id: str,
@@ -145,7 +146,7 @@ class ReconciliationOperations(OperationGroup[M]):
             )
         """
 
-    @acts("POST /api/v1/bank-statements/lines/{id}/post")
+    @moves("POST /api/v1/bank-statements/lines/{id}/post")
     def post_bank_statement_line(
         self,
         id: str,
@@ -197,7 +198,7 @@ class ReconciliationOperations(OperationGroup[M]):
             )
         """
 
-    @acts("POST /api/v1/bank-statements/lines/{id}/unmatch")
+    @moves("POST /api/v1/bank-statements/lines/{id}/unmatch")
     def unmatch_bank_statement_line(
         self,
         id: str,

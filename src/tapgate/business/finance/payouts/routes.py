@@ -161,7 +161,9 @@ async def _change(
 
 @endpoints.post(
     f"{_PREFIX}/{{id}}/cancel",
+    moves_money=True,
     unguarded=Unguarded.OWN_MONEY,
+    unnoticed=Unnoticed.OUTCOME,
     errors=(Code.PAYOUT_NOT_PENDING,),
 )
 async def cancel_payout(
@@ -176,7 +178,9 @@ async def cancel_payout(
 
 @endpoints.post(
     f"{_PREFIX}/{{id}}/paid",
+    moves_money=True,
     unguarded=Unguarded.OWN_MONEY,
+    unnoticed=Unnoticed.OUTCOME,
     errors=(Code.PAYOUT_NOT_PENDING,),
 )
 async def mark_payout_paid(
@@ -191,7 +195,9 @@ async def mark_payout_paid(
 
 @endpoints.post(
     f"{_PREFIX}/{{id}}/returned",
+    moves_money=True,
     unguarded=Unguarded.OWN_MONEY,
+    unnoticed=Unnoticed.OUTCOME,
     errors=(Code.PAYOUT_NOT_PENDING,),
 )
 async def mark_payout_returned(

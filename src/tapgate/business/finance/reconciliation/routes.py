@@ -11,6 +11,7 @@ from tapgate.core.records import BankAccountId, BankStatementId, BankStatementLi
 from tapgate.http.api.access import Access
 from tapgate.http.api.form_files import FORM_TYPE, build_form_schema, extract_file
 from tapgate.http.api.guards import Unguarded
+from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
@@ -65,8 +66,9 @@ _STATEMENT_MEDIA = {
     body_limit=8 * MEBIBYTE,
     body_media=tuple(_STATEMENT_MEDIA),
     body_schema=_STATEMENT_MEDIA,
-    effect="sets",
+    moves_money=True,
     unguarded=Unguarded.OWN_MONEY,
+    unnoticed=Unnoticed.OUTCOME,
     errors=(
         Code.BANK_ACCOUNT_NOT_FOUND,
         Code.BANK_ACCOUNT_NOT_VERIFIED,
@@ -139,7 +141,9 @@ async def list_match_candidates(
 
 @endpoints.post(
     f"{_LINE}/match",
+    moves_money=True,
     unguarded=Unguarded.OWN_MONEY,
+    unnoticed=Unnoticed.OUTCOME,
     errors=(
         *_LINE_ERRORS,
         Code.PAYOUT_NOT_FOUND,
@@ -160,7 +164,13 @@ async def match_bank_statement_line(
     return await change_line(request, id, body)
 
 
-@endpoints.post(f"{_LINE}/post", unguarded=Unguarded.OWN_MONEY, errors=_LINE_ERRORS)
+@endpoints.post(
+    f"{_LINE}/post",
+    moves_money=True,
+    unguarded=Unguarded.OWN_MONEY,
+    unnoticed=Unnoticed.NO_CHANGE,
+    errors=_LINE_ERRORS,
+)
 async def post_bank_statement_line(
     request: RequestContext, id: BankStatementLineId, body: LinePosting
 ) -> Reply[BankStatementLine]:
@@ -179,7 +189,13 @@ async def ignore_bank_statement_line(
     return await change_line(request, id, body)
 
 
-@endpoints.post(f"{_LINE}/unmatch", unguarded=Unguarded.OWN_MONEY, errors=_LINE_ERRORS)
+@endpoints.post(
+    f"{_LINE}/unmatch",
+    moves_money=True,
+    unguarded=Unguarded.OWN_MONEY,
+    unnoticed=Unnoticed.NO_CHANGE,
+    errors=_LINE_ERRORS,
+)
 async def unmatch_bank_statement_line(
     request: RequestContext, id: BankStatementLineId, body: LineUnmatching
 ) -> Reply[BankStatementLine]:
