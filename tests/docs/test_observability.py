@@ -70,7 +70,7 @@ async def test_every_metric_is_documented(
         assert f"`{base}" in text or f"`{suffix}`" in text, base
 
 
-def test_latency_of_money_requests_selects_exactly_the_endpoints_that_move_money() -> None:
+def test_latency_of_money_requests_selects_exactly_the_payment_endpoints() -> None:
     patterns = {
         pattern
         for text in list_expressions()
@@ -80,7 +80,7 @@ def test_latency_of_money_requests_selects_exactly_the_endpoints_that_move_money
     for endpoint in list_endpoints():
         if endpoint.method == "POST":
             is_selected = re.fullmatch(pattern, endpoint.path) is not None
-            assert is_selected == endpoint.moves_money, endpoint.path
+            assert is_selected == endpoint.is_payment, endpoint.path
 
 
 def test_every_alert_has_a_runbook_section_and_tests() -> None:

@@ -259,6 +259,11 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.method} {self.path}"
 
     @property
+    def is_payment(self) -> bool:
+        """Whether requests count in payment latency: they move money, but not a file's amounts."""
+        return self.moves_money and self.body_type is not bytes
+
+    @property
     def query_names(self) -> frozenset[str]:
         """The declared query parameter names."""
         names = frozenset() if self.query_type is None else _list_field_names(self.query_type)

@@ -20,7 +20,7 @@ class RouteLabel(NamedTuple):
 
     metrics_row: int
     name: str
-    moves_money: bool = False
+    is_payment: bool = False
     endpoint: Endpoint | None = None
     compresses: bool = False
 
@@ -38,7 +38,7 @@ class Route:
     ) -> None:
         self.endpoint = endpoint
         self.label = RouteLabel(
-            row, endpoint.path, endpoint.moves_money, endpoint, endpoint.compresses
+            row, endpoint.path, endpoint.is_payment, endpoint, endpoint.compresses
         )
         self.ignores_overload = ignores_overload
         self.status = endpoint.status

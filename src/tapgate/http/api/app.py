@@ -146,7 +146,7 @@ class App(WebApp[RequestContext, GuardedRoute]):
 
     def count_request(self, label: RouteLabel, status: int, seconds: float) -> None:
         self.metrics.count_request(label.metrics_row, status, seconds)
-        if label.moves_money:
+        if label.is_payment:
             self._services.latency_samples.add_request(seconds)
 
     def log_response(
