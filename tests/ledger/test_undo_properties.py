@@ -1,13 +1,11 @@
-"""Random payments, refunds, reversals and recalls agree with a simple model.
+"""Random payments, refunds, reversals, recalls and disputes agree with a simple model.
 
 Fees and commissions on the way out are taken from the ledger's results, because other tests cover
 them. What goes back, to whom and whether it may, is calculated here.
 """
 
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from fractions import Fraction
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import Phase, given, seed, settings
@@ -24,14 +22,27 @@ from builders.ledger import (
     build_request_key,
     remove_limits,
 )
+from builders.undo_model import WALLETS, Model, Movement
+from tapgate.auth.actors import SYSTEM_ACTOR
+from tapgate.business.disputes import operations as disputes
+from tapgate.core.vault import Vault
 from tapgate.ledger import chart
-from tapgate.ledger.commands import RecallDecision, RecallRequest, Reversal
-from tapgate_client.errors import Code
+from tapgate.ledger.commands import (
+    DisputeRefund,
+    LedgerCommand,
+    RecallDecision,
+    RecallRequest,
+    Reversal,
+    TransactionResult,
+)
+from tapgate.runtime.store.transaction import Transaction, open_transaction
+from tapgate_client import ids, money
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.disputes import DisputeReason, NewDispute
 
 pytestmark = [pytest.mark.refund, pytest.mark.commission, pytest.mark.cash_in]
 
-DAY: Final = timedelta(days=1)
-WALLETS: Final = ("w0", "w1", "w2")
+_VAULT = Vault("v" * 32)
 _amounts = st.sampled_from([1, 3, 50_00, 99_99, 100_01, 333_33, 700_00])
 _wallets = st.sampled_from(WALLETS)
 _indexes = st.integers(0, 25)
@@ -48,138 +59,25 @@ class Step:
     hours: int = 0
 
 
+_some_amounts = st.one_of(st.none(), _amounts)
+_recall_ends = st.sampled_from(["returned", "kept", "expired", "decided"])
+_dispute_ends = st.sampled_from(["refunded", "refunded", "answered", "rejected", "withdrawn"])
+_pay = st.builds(Step, kind=st.just("pay"), payer=_wallets, amount=_amounts)
+_p2p = st.builds(Step, kind=st.just("p2p"), payer=_wallets, payee=_wallets, amount=_amounts)
+_reverse = st.builds(Step, kind=st.just("reverse"), index=_indexes, amount=_some_amounts)
+_dispute = st.builds(Step, kind=st.just("dispute"), index=_indexes, amount=_some_amounts)
+_end_dispute = st.builds(Step, kind=st.just("end dispute"), index=_indexes, status=_dispute_ends)
+_end_recall = st.builds(Step, kind=st.just("end"), index=_indexes, status=_recall_ends)
 _steps = st.one_of(
-    st.builds(Step, kind=st.just("p2p"), payer=_wallets, payee=_wallets, amount=_amounts),
-    st.builds(Step, kind=st.just("p2p"), payer=_wallets, payee=_wallets, amount=_amounts),
+    *(_pay, _pay, _p2p, _p2p, _reverse, _reverse),
+    *(_dispute, _dispute, _end_dispute, _end_dispute, _end_recall, _end_recall),
     st.builds(Step, kind=st.just("cash_in"), payee=_wallets, amount=_amounts),
     st.builds(Step, kind=st.just("cash_out"), payer=_wallets, amount=_amounts),
-    st.builds(Step, kind=st.just("pay"), payer=_wallets, amount=_amounts),
-    st.builds(Step, kind=st.just("refund"), index=_indexes, amount=st.one_of(st.none(), _amounts)),
-    st.builds(Step, kind=st.just("reverse"), index=_indexes, amount=st.one_of(st.none(), _amounts)),
-    st.builds(Step, kind=st.just("reverse"), index=_indexes, amount=st.one_of(st.none(), _amounts)),
+    st.builds(Step, kind=st.just("refund"), index=_indexes, amount=_some_amounts),
     st.builds(Step, kind=st.just("recall"), index=_indexes),
-    st.builds(
-        Step,
-        kind=st.just("end"),
-        index=_indexes,
-        status=st.sampled_from(["returned", "kept", "expired", "decided"]),
-    ),
     st.builds(Step, kind=st.just("wait"), hours=st.sampled_from([1, 7, 20])),
 )
-_sequences = st.lists(_steps, min_size=35, max_size=45)
-
-
-@dataclass
-class Movement:
-    """A transaction that moved money, and what went back of it."""
-
-    id: int
-    kind: str
-    payer: str
-    payee: str
-    amount: int
-    fee: int
-    commission: int
-    at: datetime
-    given_back: int = 0
-    fee_back: int = 0
-    commission_back: int = 0
-    #: None, or the recall's status.
-    recall: str | None = None
-    held: int = 0
-
-    def calculate_share(self, total: int, amount: int) -> int:
-        """Return the part of a total that goes back with an amount, by exact fractions."""
-        share = Fraction(total, self.amount)
-        return int(share * (self.given_back + amount)) - int(share * self.given_back)
-
-
-@dataclass
-class Model:
-    now: datetime
-    balances: dict[str, int]
-    held: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WALLETS, 0))
-    movements: list[Movement] = field(default_factory=list)
-
-    def get_available(self, name: str) -> int:
-        return self.balances[name] - self.held.get(name, 0)
-
-    def move(self, payer: str, payee: str, amount: int) -> None:
-        self.balances[payer] -= amount
-        self.balances[payee] += amount
-
-    def reverse(self, row: Movement, amount: int | None) -> Code | None:
-        remaining = row.amount - row.given_back
-        if row.kind == "pay" or remaining == 0 or row.recall == "open":
-            return Code.NOT_REVERSIBLE
-        amount = remaining if amount is None else amount
-        if amount > remaining:
-            return Code.REVERSAL_EXCEEDS_REMAINING
-        commission = row.calculate_share(row.commission, amount)
-        if self.get_available(row.payee) < amount or self.balances["commission"] < commission:
-            return Code.INSUFFICIENT_FUNDS
-        self._give_back(row, amount, row.calculate_share(row.fee, amount), commission)
-        return None
-
-    def _give_back(self, row: Movement, amount: int, fee: int, commission: int) -> None:
-        self.move(row.payee, row.payer, amount)
-        self.move("fees", row.payer, fee)
-        self.move("commission", "expense", commission)
-        row.given_back += amount
-        row.fee_back += fee
-        row.commission_back += commission
-
-    def refund(self, row: Movement, amount: int | None) -> Code | None:
-        remaining = row.amount - row.given_back
-        if row.kind != "pay":
-            return Code.TRANSACTION_NOT_FOUND
-        if remaining == 0:
-            return Code.ALREADY_REFUNDED
-        amount = remaining if amount is None else amount
-        if amount > remaining:
-            return Code.REFUND_EXCEEDS_REMAINING
-        fee = row.fee if amount == remaining else 0
-        if self.balances["merchant"] + fee < amount:
-            return Code.INSUFFICIENT_FUNDS
-        self.move("fees", "merchant", fee)
-        self.move("merchant", row.payer, amount)
-        row.given_back += amount
-        row.fee_back += fee
-        return None
-
-    def recall(self, row: Movement) -> Code | None:
-        is_open = [other for other in self.movements if other.recall == "open"]
-        count = sum(other.payer == row.payer for other in is_open)
-        if row.kind != "p2p" or row.given_back or row.recall is not None or self.now > row.at + DAY:
-            return Code.NOT_RECALLABLE
-        if count >= 3:
-            return Code.NOT_RECALLABLE
-        row.recall, row.held = "open", min(row.amount, self.get_available(row.payee))
-        self.held[row.payee] += row.held
-        return None
-
-    def end(self, row: Movement, status: str) -> Code | None:
-        if row.recall is None:
-            return Code.RECALL_NOT_FOUND
-        if row.recall != "open":
-            return Code.RECALL_NOT_OPEN
-        if status == "returned" and not row.held:
-            return Code.INSUFFICIENT_FUNDS
-        self.held[row.payee] -= row.held
-        row.recall = status
-        if status == "returned":
-            self._give_back(row, row.held, 0, 0)
-        return None
-
-    def sum_sent(self, payer: str) -> tuple[int, int]:
-        """Return what counts toward the daily and the monthly limit: what did not come back."""
-        sent = [row for row in self.movements if row.payer == payer]
-        today = [row for row in sent if row.at.date() == self.now.date()]
-        month = [row for row in sent if row.at.month == self.now.month]
-        return (
-            sum(row.amount - row.given_back for row in today),
-            sum(row.amount - row.given_back for row in month),
-        )
+_sequences = st.lists(_steps, min_size=60, max_size=70)
 
 
 class Driver:
@@ -200,6 +98,7 @@ class Driver:
         owners = {name: await ledger.create_subscriber(1_000_00) for name in WALLETS}
         owners["agent"] = await ledger.create_agent(3_000_00)
         owners["merchant"] = await ledger.create_processor(10_00)
+        ledger.before_commit = finish_dispute
         return cls(ledger, owners, number)
 
     async def run(self, step: Step) -> None:
@@ -208,8 +107,9 @@ class Driver:
             self.model.now = self.ledger.clock()
         elif step.kind in ("p2p", "cash_in", "cash_out", "pay"):
             await self._pay(step)
-        elif step.index < len(self.model.movements):
-            await self._undo(step, self.model.movements[step.index])
+        elif (row := self.model.choose(step.kind, step.index)) is not None:
+            undo = self._change_dispute if "dispute" in step.kind else self._undo
+            await undo(step, row)
 
     async def _pay(self, step: Step) -> None:
         assert step.amount is not None
@@ -276,6 +176,64 @@ class Driver:
         if command is not None:
             assert (await self.ledger.submit(command)).code == expected, (step, row)
 
+    async def _change_dispute(self, step: Step, row: Movement) -> None:
+        change = self._open_dispute if step.kind == "dispute" else self._end_dispute
+        try:
+            code = await change(step, row)
+        except ApiError as error:
+            code = error.code
+        expected = (
+            self.model.open_dispute(row, step.amount)
+            if step.kind == "dispute"
+            else self.model.end_dispute(row, step.status)
+        )
+        assert code == expected, (step, row)
+
+    async def _open_dispute(self, step: Step, row: Movement) -> Code | None:
+        body = NewDispute(
+            transaction_id=ids.encode(ids.TRANSACTION, row.id),
+            reason=DisputeReason.DUPLICATE,
+            amount=None if step.amount is None else money.format_decimal(step.amount, "SLE"),
+        )
+        key = build_request_key(f"dispute {self.number} {row.id} {row.dispute} {self.model.now}")
+        async with self._open_transaction() as tx:
+            await disputes.open_dispute(tx, SYSTEM_ACTOR, body, row.id, key)
+        return None
+
+    async def _end_dispute(self, step: Step, row: Movement) -> Code | None:
+        """Do what the endpoints do: a refund ends the dispute unless nothing remains."""
+        database = self.ledger.database
+        dispute_id = await database.fetchval(
+            "SELECT id FROM disputes WHERE transaction_id = $1", row.id
+        )
+        async with self._open_transaction() as tx:
+            if step.status == "answered":
+                await disputes.respond(tx, SYSTEM_ACTOR, dispute_id or 5, "No", processor_id=None)
+            elif step.status == "rejected":
+                await disputes.reject(tx, SYSTEM_ACTOR, dispute_id or 5, "Delivered")
+            elif step.status == "withdrawn":
+                await disputes.withdraw(tx, SYSTEM_ACTOR, dispute_id or 5)
+        if step.status != "refunded":
+            return None
+        end = DisputeRefund(id=dispute_id or 5, decision_reason="Not delivered")
+        amount = min(row.disputed, row.amount - row.given_back)
+        if dispute_id is None or not amount:
+            async with self._open_transaction() as tx:
+                await disputes.end_without_refund(tx, SYSTEM_ACTOR, end)
+            return None
+        command = build_refund(
+            self.owners["merchant"],
+            row.id,
+            amount,
+            dispute=end,
+            audit=SYSTEM_ACTOR.build_audit_facts("Not delivered"),
+        )
+        return (await self.ledger.submit(command)).code
+
+    def _open_transaction(self) -> Any:
+        ledger = self.ledger
+        return open_transaction(ledger.database, ledger.clock, ledger.new_id, _VAULT)
+
     async def reverse_everything(self) -> None:
         """End all recalls, and reverse or refund what is left, newest first."""
         for name in WALLETS:
@@ -286,10 +244,9 @@ class Driver:
             await self.ledger.deposit(account, 9_000_00)
             self.model.balances[name] += 9_000_00
         for row in reversed(self.model.movements):
-            index = self.model.movements.index(row)
             if row.recall == "open":
-                await self.run(Step("end", index=index, status="kept"))
-            await self.run(Step("refund" if row.kind == "pay" else "reverse", "", "", None, index))
+                await self._undo(Step("end", status="kept"), row)
+            await self._undo(Step("refund" if row.kind == "pay" else "reverse", amount=None), row)
 
     async def check(self) -> None:
         for name in (*WALLETS, "agent", "merchant"):
@@ -302,8 +259,16 @@ class Driver:
             assert row["held"] == self.model.held.get(name, 0), name
             if name in WALLETS and row["usage_day"] == self.model.now.date():
                 assert (row["day_used"], row["month_used"]) == self.model.sum_sent(name), name
+        stored = await self.ledger.database.fetch("SELECT transaction_id, status FROM disputes")
+        disputed = [(row.id, row.dispute) for row in self.model.movements if row.dispute]
+        assert sorted(map(tuple, stored)) == sorted(disputed)
         commission = await self.ledger.get_balance(self.owners["agent"], chart.COMMISSION)
         assert commission == self.model.balances["commission"]
+
+
+async def finish_dispute(tx: Transaction, command: LedgerCommand, _: TransactionResult) -> None:
+    """End the dispute in the ledger's transaction, as the gateway's hook does."""
+    await disputes.finish_refund(tx, command.audit, command.dispute, vault=_VAULT)
 
 
 def draw_sequence(number: int) -> list[Step]:
