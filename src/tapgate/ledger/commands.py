@@ -164,6 +164,14 @@ class BatchLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
     row: int
 
 
+class NewBookTransfer(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
+    """Recipient in another book to whom an accepted transfer is delivered."""
+
+    book: str
+    recipient_id: str  # the subscriber's public ID in that book
+    recipient_name: str
+
+
 PinPolicy = Literal["if_given", "required", "above_no_pin_limit"]
 
 #: When the payer must enter a PIN, by transaction type. Other types have no PIN.
@@ -219,6 +227,7 @@ class Command(
     float_request_id: int | None = None  # ended by this funding
     cash_out_request_id: int | None = None  # ended by this cash-out
     refund_limit: int | None = None  # of all refunds of the payment together
+    book_transfer: NewBookTransfer | None = None
 
 
 class ReviewDecision(
@@ -246,6 +255,7 @@ class Reversal(
     context: dict[str, str] | None = None  # memo and requester: stored, not checked
     audit: AuditFacts | None = None
     approval_id: int | None = None  # approval whose execution ends with the reversal
+    is_refused: bool = False  # whether another book refused the transfer
 
 
 class RecallRequest(

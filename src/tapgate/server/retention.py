@@ -149,8 +149,9 @@ KEPT: Final = {
     " months of transactions and entries to files": (
         "accounts", "agents", "alerts", "approval_decisions", "approvals", "audit_entries",
         "bank_accounts", "bank_line_requests", "bank_statement_lines", "bank_statements",
-        "batch_lines", "batches", "cards", "cash_out_requests", "closed_day_chunks", "closed_days",
-        "disputes", "entries", "float_requests", "kyc_documents", "ledger_keys", "partners",
+        "batch_lines", "batches", "book_transfers", "cards", "cash_out_requests",
+        "closed_day_chunks", "closed_days", "disputes", "entries", "float_requests",
+        "kyc_documents", "ledger_keys", "partners",
         "payout_runs", "payouts", "phone_changes", "processors", "recalls",
         "released_transactions", "replays",
         "subscribers", "terminals", "transactions",

@@ -99,7 +99,8 @@ _SELECT_SQL: Final = f"""
            coalesce(subscriber.language, also_subscriber.language, 'en') AS language,
            t.type IN ('{chart.POS_PAYMENT}', '{chart.ONLINE_PAYMENT}') AS is_disputable,
            own.public_name AS own_name, own.kind AS own_kind,
-           t.context ->> 'merchant_name' AS merchant_name, other.public_name,
+           coalesce(t.context ->> 'merchant_name', t.context ->> 'book_party') AS merchant_name,
+           other.public_name,
            other.kind = '{chart.WALLET}' AS is_person,
            other.id AS other_account, other.owner_id AS other_owner,
            CASE WHEN side.is_payer OR t.completed_at IS NULL THEN t.amount ELSE (

@@ -101,6 +101,8 @@ def build_context(
     is_charged = command.type == chart.PAYOUT
     if not is_charged and (_is_platform_account(payer) or _is_platform_account(payee)):
         fee = 0  # the platform does not charge itself
+    if command.type == chart.TRANSFER_P2P and payer is not None and payer.kind == chart.CLEARING:
+        fee = 0  # from another book, which has charged the fee
     level = payer.kyc_level if payer is not None else None
     return CommandContext(
         state=state,

@@ -211,6 +211,7 @@ def _accept(context: CommandContext, transaction_id: int) -> Decision:
         consumed_tap=_build_consumed_tap(context),
         new_payout=context.command.payout,
         payout_change=context.command.payout_change,
+        book_transfer=context.command.book_transfer,
     )
 
 

@@ -20,7 +20,7 @@ from tapgate.ledger.commands import (
     TransactionResult,
     build_outcome,
 )
-from tapgate.ledger.decisions.reversals import UndoneAmount, find_rejection
+from tapgate.ledger.decisions.reversals import UndoneAmount, find_rejection, is_between_books
 from tapgate.ledger.decisions.state import (
     Decision,
     Hold,
@@ -50,15 +50,14 @@ def decide_recall_request(
         is_archived = command.transaction_id < state.archive_end
         return _reject(Code.NOT_RECALLABLE, dict(ARCHIVED) if is_archived else None)
     age = state.now - (row.completed_at or row.created_at)
-    is_closed = chart.CLOSED in (
-        state.accounts[row.from_account].status,
-        state.accounts[row.to_account].status,
-    )
+    accounts = [state.accounts[row.from_account], state.accounts[row.to_account]]
+    is_closed = any(account.status == chart.CLOSED for account in accounts)
     if (
         row.type != chart.TRANSFER_P2P
         or row.status != chart.COMPLETED
         or row.id in state.recalls
         or is_closed
+        or is_between_books(row.type, accounts)
         or age > timedelta(seconds=command.max_age_seconds)
     ):
         return _reject(Code.NOT_RECALLABLE)

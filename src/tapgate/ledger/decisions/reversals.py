@@ -5,7 +5,7 @@ commission goes back with it, in proportion to everything reversed so far and ro
 the shares add up to the fee and the commission once the whole amount is reversed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from tapgate.ledger import chart
 from tapgate.ledger.archive.archived import ARCHIVED
@@ -51,7 +51,7 @@ def decide_reversal(state: State, command: Reversal, new_id: Callable[[], int]) 
         return _reject(Rejection(Code.NOT_REVERSIBLE, dict(ARCHIVED) if is_archived else None))
     remaining = original.amount - original.refunded_amount
     amount = remaining if command.amount is None else command.amount
-    rejection = find_rejection(state, original, amount)
+    rejection = find_rejection(state, original, amount, is_refused=command.is_refused)
     if rejection is not None:
         return _reject(rejection)
     reversal = UndoneAmount(state, original, amount)
@@ -68,11 +68,17 @@ def _reject(rejection: Rejection) -> Decision:
 
 
 def find_rejection(
-    state: State, original: StoredTransaction, amount: int, *, recall_id: int | None = None
+    state: State,
+    original: StoredTransaction,
+    amount: int,
+    *,
+    recall_id: int | None = None,
+    is_refused: bool = False,
 ) -> Rejection | None:
     """Return why an amount cannot be reversed, or None.
 
-    While a recall is open, only the recall itself can reverse the transfer.
+    While a recall is open, only the recall itself can reverse the transfer. A transfer between
+    books can be reversed only after the other book refused it: otherwise the books would differ.
     """
     accounts = [state.accounts[id_] for id_ in (original.from_account, original.to_account) if id_]
     recall = state.recalls.get(original.id)
@@ -82,6 +88,8 @@ def find_rejection(
         or original.status not in _REVERSIBLE_STATUSES
         or any(account.status == chart.CLOSED for account in accounts)
         or is_recalled
+        or is_between_books(original.type, accounts) != is_refused
+        or (is_refused and state.accounts[original.to_account].kind != chart.CLEARING)
     ):
         return Rejection(Code.NOT_REVERSIBLE)
     remaining = original.amount - original.refunded_amount
@@ -89,6 +97,13 @@ def find_rejection(
         return None
     formatted = money.format_decimal(remaining, state.rules.currency)
     return Rejection(Code.REVERSAL_EXCEEDS_REMAINING, {"reversible_amount": formatted})
+
+
+def is_between_books(transaction_type: str, accounts: Iterable[Account]) -> bool:
+    """Return whether a transaction is a transfer to or from a customer of another book."""
+    return transaction_type == chart.TRANSFER_P2P and any(
+        account.kind == chart.CLEARING for account in accounts
+    )
 
 
 class UndoneAmount:

@@ -9,6 +9,7 @@ from tapgate.ledger import chart
 from tapgate.ledger.card_proofs.rejected_taps import RejectedTap
 from tapgate.ledger.commands import (
     BatchLine,
+    NewBookTransfer,
     NewPayout,
     Outcome,
     PartnerReference,
@@ -311,6 +312,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     new_payout: NewPayout | None = None
     payout_change: PayoutChange | None = None
     batch_line: BatchLineResult | None = None
+    book_transfer: NewBookTransfer | None = None
 
     @property
     def transaction_id(self) -> int:

@@ -46,6 +46,8 @@ _CORRECTION_TYPES: Final = frozenset(
     }
 )
 
+#: Context key of a reversal: the book that refused the transfer.
+REFUSED_BY_CONTEXT_KEY: Final = "refused_by"
 _PAYER_RECEIPT_TYPES: Final = chart.LIMITED_TYPES
 #: On this channel, the payer already gets the result as a chat reply.
 _CHAT_CHANNEL: Final = Channel.MESSAGING
@@ -94,6 +96,11 @@ def _iter_receipts(
     if row.status != chart.COMPLETED or row.from_account is None or row.to_account is None:
         return
     payer, payee = state.accounts[row.from_account], state.accounts[row.to_account]
+    if PAYMENT_REJECTED in enabled_kinds and _is_refused_transfer(row):
+        assert row.original_id is not None
+        assert payee.owner_id is not None
+        yield PendingNotification(row.original_id, PAYMENT_REJECTED, payee.owner_id)
+        return
     if MONEY_CORRECTED in enabled_kinds and _is_correction(row):
         for holder_id in _list_holders([payer, payee]):
             yield PendingNotification(row.id, MONEY_CORRECTED, holder_id)
@@ -145,6 +152,11 @@ def _is_correction(row: NewTransaction) -> bool:
     context = row.context or {}
     is_by_admin = str(context.get("requested_by", "")).startswith(ids.ADMIN)
     return row.type in _CORRECTION_TYPES and (is_by_admin or "approval_id" in context)
+
+
+def _is_refused_transfer(row: NewTransaction) -> bool:
+    """Return whether the money of a transfer that another book refused goes back."""
+    return row.type == chart.REVERSAL and REFUSED_BY_CONTEXT_KEY in (row.context or {})
 
 
 def _list_holders(accounts: Sequence[Account]) -> list[int]:

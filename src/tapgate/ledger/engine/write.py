@@ -14,6 +14,7 @@ from tapgate.ledger.decisions import earned_commission
 from tapgate.ledger.decisions.state import Decision, NewTransaction, State, StoredTransaction
 from tapgate.ledger.effects import rollups
 from tapgate.ledger.effects.batch_events import enqueue_events
+from tapgate.ledger.effects.book_transfer_rows import store_book_transfers
 from tapgate.ledger.effects.low_float import find_low_floats
 from tapgate.ledger.effects.pending_notifications import PendingNotification, build_notifications
 from tapgate.ledger.effects.recall_rows import store_recalls
@@ -117,6 +118,7 @@ async def write(
     rejected_taps = [decision.rejected_tap for decision in decisions if decision.rejected_tap]
     clones = await store_rejected_taps(tx, rejected_taps, state.now, new_id)
     await store_recalls(tx, decisions, state)
+    await store_book_transfers(tx, decisions, state)
     await write_batch_lines(tx, state, decisions)
     low_floats = find_low_floats(state, decisions)
     await enqueue_events(tx, state, decisions, new_alerts, low_floats, clones, new_id)

@@ -203,6 +203,14 @@ STATE_INVARIANTS: Final[dict[str, str]] = {
            OR r.reversal_id IS NOT NULL
               AND ((back.original_id, back.amount, back.status)
                    = (r.transaction_id, r.held_amount, 'completed')) IS NOT TRUE)""",
+    "transfers to other books match their transactions": """
+        SELECT 'txn_', b.id, format('transfer %s, transaction %s of type %s', b.status, t.status,
+                                    t.type)
+        FROM book_transfers b JOIN transactions t ON t.id = b.id
+        WHERE t.type <> 'transfer_p2p'
+           OR b.status = 'delivered' AND t.status <> 'completed'
+           OR b.status = 'returned' AND t.status <> 'reversed'
+           OR b.status = 'canceled' AND t.status <> 'failed'""",
     "batches match their lines and transactions": """
         WITH counted AS (
             SELECT batch_id, count(*) FILTER (WHERE line.status = 'paid') AS paid,

@@ -82,7 +82,8 @@ _BALANCE_BEFORE: Final = f"""{_FOUND.format(columns=f"id, {_MOVED_AT}")}
 
 _MOVEMENTS: Final = f"""{_MOVED}
     SELECT moved_at, id, type, is_fee, amount,
-           context ->> 'merchant_name' AS merchant_name, public_name, is_person,
+           coalesce(context ->> 'merchant_name', context ->> 'book_party') AS merchant_name,
+           public_name, is_person,
            context ->> 'memo' AS memo, EXISTS (
                SELECT FROM subscribers s WHERE s.account_id = moved.other_id AND s.restricted
            ) AS is_restricted
