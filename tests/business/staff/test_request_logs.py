@@ -9,7 +9,6 @@ from builders.payments import PosDriver
 from cases import each
 from client.operation_catalog import list_structs
 from harness import PIN, Harness, parse_error, split_words
-from tapgate.business.staff.request_logs import recorder
 from tapgate.business.staff.request_logs.recorder import RequestLog
 from tapgate.business.staff.request_logs.redaction import (
     redact_body,
@@ -164,20 +163,28 @@ def request_log(services: Services) -> RequestLog:
     return log
 
 
-async def test_full_queue_drops_and_counts_requests_but_keeps_failed_ones(
+async def test_full_queue_drops_and_counts_successful_requests_but_keeps_failed_ones(
     harness: Harness, request_log: RequestLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder, "MAX_PENDING", 3)
-    monkeypatch.setattr(recorder, "MAX_ROWS_PER_FLUSH", 2)
+    monkeypatch.setattr(request_log.succeeded, "rate", 1)
     key = await harness.create_api_key("cards:read")
-    for _ in range(5):
+    for _ in range(7):
         assert (await harness.get("/api/v1/cards", auth=key)).status_code == 200
-    assert (await harness.get("/api/v1/cards/NONE-1", auth=key)).status_code == 404
+        assert (await harness.get("/api/v1/cards/NONE-1", auth=key)).status_code == 404
     metrics = (await harness.get("/metrics")).text
-    assert "tapgate_request_logs_dropped_total 2.0" in metrics
+    assert "tapgate_request_logs_dropped_total 2.0" in metrics  # one second's queue is five
     logs = await list_logs(harness)
-    assert sorted(log["status"] for log in logs) == [200, 404]  # one batch, the failed one first
-    assert len(await list_logs(harness)) == 4
+    assert sorted(log["status"] for log in logs) == [200] + [404] * 7  # one batch
+    assert len(await list_logs(harness)) == 9
+
+
+@pytest.mark.parametrize(("workers", "rate"), [(1, 25), (2, 12), (4, 6), (64, 1)])
+def test_workers_share_the_rate_of_successful_requests(
+    services: Services, settings: Settings, workers: int, rate: int
+) -> None:
+    base = {"TAPGATE_DATA_DIR": str(settings.data_dir), "TAPGATE_WORKERS": str(workers)}
+    log = RequestLog(load_settings(base), services.database, services.new_id, lambda _count: None)
+    assert (log.succeeded.rate, log.failed.rate) == (rate, 1000)
 
 
 async def test_requests_stay_queued_while_the_database_is_unavailable(

@@ -1,8 +1,9 @@
 """Records requests: queued in memory and written in batches, outside the request.
 
-A process writes at most `MAX_ROWS_PER_FLUSH` requests per second, so that the log's cost and table
-size are bounded at any load. Failed requests come first. Requests that find the queue full are not
-logged, only counted.
+Failed requests are what people search for, so all of them are logged, up to a rate at which
+something else is wrong. Of successful requests a sample is enough at high load: a node writes at
+most `MAX_SUCCEEDED_PER_SECOND`, so their cost and table size are bounded. Requests that find the
+queue full are not logged, only counted.
 """
 
 import asyncio
@@ -33,9 +34,12 @@ from tapgate_client.errors import ApiError
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-MAX_ROWS_PER_FLUSH: Final = 100
-#: Per queue: of failed and of other requests.
-MAX_PENDING: Final = 500
+#: Per node; each worker has an equal share.
+MAX_SUCCEEDED_PER_SECOND: Final = 25
+#: Per process.
+MAX_FAILED_PER_SECOND: Final = 1_000
+#: Queues hold this many seconds of requests, for bursts and while the database is unavailable.
+_MAX_QUEUED_SECONDS: Final = 5
 _FLUSH_INTERVAL_SECONDS: Final = 1.0
 _COLUMNS: Final = (
     "id", "key_id", "caller_type", "caller_name", "method", "endpoint", "path", "query", "status",
@@ -76,6 +80,24 @@ class _Receipt(msgspec.Struct):
     transaction_id: str | None = None
 
 
+class _Queue:
+    """Requests to write, at most `rate` per second."""
+
+    def __init__(self, rate: int) -> None:
+        self.rate = rate
+        self.requests: list[_PendingRequest] = []
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.requests) >= self.rate * _MAX_QUEUED_SECONDS
+
+    def get_batch(self) -> list[_PendingRequest]:
+        return self.requests[: self.rate]
+
+    def remove_batch(self, size: int) -> None:
+        del self.requests[:size]
+
+
 class RequestLog:
     """Request log of one process. Requests that are not written are reported to `count_dropped`."""
 
@@ -90,8 +112,8 @@ class RequestLog:
         self._has_bodies = settings.request_log_bodies
         self._database = database
         self._new_id = new_id
-        self._failed: list[_PendingRequest] = []
-        self._succeeded: list[_PendingRequest] = []
+        self.failed = _Queue(MAX_FAILED_PER_SECOND)
+        self.succeeded = _Queue(max(1, MAX_SUCCEEDED_PER_SECOND // settings.workers))
         self._flush_lock = asyncio.Lock()
         self._count_dropped = count_dropped
 
@@ -107,14 +129,14 @@ class RequestLog:
         caller = context.caller
         if caller is None or caller.key_id is None or not self._is_enabled:
             return
-        pending = self._succeeded if status < 400 else self._failed
-        if len(pending) >= MAX_PENDING:
+        queue = self.succeeded if status < 400 else self.failed
+        if queue.is_full:
             self._count_dropped(1)
             return
         # The bodies of a payment name its idempotency key and its transaction.
         has_bodies = self._has_bodies or endpoint.moves_money
         is_kept = has_bodies and len(response_body) <= MAX_BODY_BYTES
-        pending.append(
+        queue.requests.append(
             _PendingRequest(
                 id=self._new_id(),
                 key_id=caller.key_id,
@@ -142,8 +164,8 @@ class RequestLog:
     async def flush(self) -> None:
         """Write a batch of queued requests. They stay queued if the database is unavailable."""
         async with self._flush_lock:
-            failed = self._failed[:MAX_ROWS_PER_FLUSH]
-            succeeded = self._succeeded[: MAX_ROWS_PER_FLUSH - len(failed)]
+            failed = self.failed.get_batch()
+            succeeded = self.succeeded.get_batch()
             batch = failed + succeeded
             if not batch:
                 return
@@ -153,18 +175,18 @@ class RequestLog:
                 raise
             except BaseException:
                 self._count_dropped(len(batch))
-                self._remove(failed, succeeded)
+                self._remove(len(failed), len(succeeded))
                 raise
-            self._remove(failed, succeeded)
+            self._remove(len(failed), len(succeeded))
 
-    def _remove(self, failed: list[_PendingRequest], succeeded: list[_PendingRequest]) -> None:
-        del self._failed[: len(failed)]
-        del self._succeeded[: len(succeeded)]
+    def _remove(self, failed: int, succeeded: int) -> None:
+        self.failed.remove_batch(failed)
+        self.succeeded.remove_batch(succeeded)
 
     async def stop(self) -> None:
         """Write the last requests, unless the database is unavailable."""
         with contextlib.suppress(ApiError, asyncpg.PostgresError, OSError):
-            while self._failed or self._succeeded:
+            while self.failed.requests or self.succeeded.requests:
                 await self.flush()
 
     async def _write(self, batch: list[_PendingRequest]) -> None:
