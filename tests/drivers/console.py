@@ -58,7 +58,7 @@ class ConsoleClient:
 
     async def sign_in(self, email: str, password: str) -> httpx2.Response:
         return await self.post_without_csrf(
-            "/console/sign-in", {"email": email, "password": password}
+            f"{self.site}/sign-in", {"email": email, "password": password}
         )
 
     async def get(self, path: str, **headers: str) -> httpx2.Response:

@@ -11,9 +11,10 @@ from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 
 INVITATION_LIFETIME: Final = timedelta(days=3)
-#: Console page that takes the token. It is in the fragment, which browsers do not send, so that it
-#: appears neither in logs nor in a proxy's history.
+#: Pages that take the token, for the platform's own people and for owner users. The token is in
+#: the fragment, which browsers do not send, so it appears neither in logs nor in a proxy's history.
 _PATH: Final = "/console/invitation#"
+_OWNER_PATH: Final = "/portal/invitation#"
 _RANDOM_BYTES: Final = 32
 _HASH_PURPOSE: Final = "invitation"
 
@@ -27,17 +28,19 @@ class Invitations:
     async def create(self, tx: Transaction, admin_id: int) -> tuple[str, datetime]:
         """Return a new link's URL and expiry time. An earlier link becomes invalid."""
         token, expires_at = secrets.token_urlsafe(_RANDOM_BYTES), tx.now() + INVITATION_LIFETIME
-        await tx.execute(
+        has_owner = await tx.fetchval(
             """INSERT INTO admin_invitations (admin_id, token_hash, created_at, expires_at)
                VALUES ($1, $2, $3, $4)
                ON CONFLICT (admin_id) DO UPDATE SET token_hash = excluded.token_hash,
-                   created_at = excluded.created_at, expires_at = excluded.expires_at""",
+                   created_at = excluded.created_at, expires_at = excluded.expires_at
+               RETURNING (SELECT owner_id IS NOT NULL FROM admins WHERE id = admin_id)""",
             admin_id,
             self._vault.keyed_hash(_HASH_PURPOSE, token.encode()),
             tx.now(),
             expires_at,
         )
-        return f"{self._public_url}{_PATH}{token}", expires_at
+        path = _OWNER_PATH if has_owner else _PATH
+        return f"{self._public_url}{path}{token}", expires_at
 
     async def find(self, token: str, now: datetime) -> asyncpg.Record | None:
         """Return the active admin for a valid link, or None."""

@@ -19,7 +19,7 @@ _FORBIDDEN_PATTERNS = {
     "an event handler": re.compile(r"\son[a-z]+\s*=", re.IGNORECASE),
     "a style attribute": re.compile(r"\sstyle\s*=", re.IGNORECASE),
     "a style element": re.compile(r"<style\b", re.IGNORECASE),
-    "an inline script": re.compile(r"<script\b(?![^>]*\ssrc=\"/)", re.IGNORECASE),
+    "an inline script": re.compile(r"<script\b(?![^>]*\ssrc=\"(?:{{ site }})?/)", re.IGNORECASE),
     "a javascript: URL": re.compile(r"javascript:", re.IGNORECASE),
     "another host": re.compile(r"(?:src|href|action|hx-\w+)=[\"'](?:https?:)?//", re.IGNORECASE),
     "an htmx expression": re.compile(r"hx-on|hx-vals=[\"']js:|hx-trigger=[\"'][^\"']*\["),

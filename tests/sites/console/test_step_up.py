@@ -137,10 +137,10 @@ FORM_PAGES: dict[str, dict[str, str] | None] = {
 #: Templates for forms that need no prompt, because their endpoints are public or not sensitive.
 FORMS_WITHOUT_PROMPT = {
     "bank_statements/import.html",
-    "base.html",  # sign out
     "batches/batch.html",  # upload
     "cards/upload.html",
     "invitation.html",
+    "layout.html",  # sign out
     "sign_in.html",
     "sign_in_link.html",
     "single_sign_on.html",

@@ -27,6 +27,14 @@ _LISTS = {
     "/portal/team": "M",
     "/portal/statements": "MPG",
 }
+#: Public pages and files, which visitors open too.
+_PUBLIC = {
+    "/portal/sign-in",
+    "/portal/invitation",
+    "/portal/texts/{file}",
+    "/portal/brand.css",
+    "/portal/logo.png",
+}
 _ITEMS = {
     "/portal/transactions/{id}": ("MKPG", ids.TRANSACTION),
     "/portal/payouts/{id}": ("MPG", ids.PAYOUT),
@@ -55,7 +63,9 @@ async def open_portal(clients: ConsoleClients, world: OwnerWorld, role: str) -> 
 
 def test_every_page_is_listed_here() -> None:
     paths = {route.path for pages in PAGES for route in pages if route.method == "GET"}
-    assert paths == {*_LISTS, *_ITEMS, _DELIVERY}
+    assert paths == {*_LISTS, *_ITEMS, *_PUBLIC, _DELIVERY}
+    public = {route.path for pages in PAGES for route in pages if route.is_public}
+    assert public == _PUBLIC | {"/portal/sign-in/passkey", "/portal/passkey-options"}
 
 
 @each("role", list(OWNER_ROLES))
@@ -227,9 +237,9 @@ async def test_first_page_is_small_for_phones(
     client = await open_portal(console_clients, own, "M")
     page = (await client.get("/portal")).text
     assert re.search(r'as="font"[^>]* media="\(min-width', page)
-    assets = set(re.findall(r'(?:href|src)="(/console/assets/[\w.-]+)', page))
+    assets = set(re.findall(r'(?:href|src)="(/portal/assets/[\w.-]+)', page))
     assets = {path for path in assets if not path.endswith(".woff2")}
-    assert {"/console/assets/icons.svg", "/console/assets/portal.css"} <= assets
+    assert {"/portal/assets/icons.svg", "/portal/assets/portal.css"} <= assets
     contents = [page, *[(await client.get(path)).text for path in sorted(assets)]]
     assert sum(len(gzip.compress(content.encode())) for content in contents) < 100 * 1024
 
@@ -294,7 +304,7 @@ async def test_manager_invites_disables_and_enables_a_cashier(
         "owner_id": own.get_owner(ids.PROCESSOR),
     }
     invited = await client.submit_action("team.create", user)
-    assert "/console/invitation#" in invited.text, invited.text
+    assert "/portal/invitation#" in invited.text, invited.text
     text = await client.get_page_text("/portal/team")
     assert "fatu@example.com" in text and "Cashier" in text
     (fatu,) = [
@@ -324,3 +334,43 @@ async def test_statement_is_downloaded_without_scripts(
         assert wrong.status_code == 422 and "Fix the highlighted fields" in wrong.text
     cashier = await open_portal(console_clients, own, "K")
     assert (await cashier.post_form("/portal/statements", form)).status_code == 403
+
+
+async def test_forms_are_pages_without_scripts(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    client = await open_portal(console_clients, own, "M")
+    payment = own.ids[ids.TRANSACTION][1]
+    path = f"/portal/transactions/{payment}"
+    text = await client.get_page_text(path)
+    form = '<form class="no-script" action="/portal/actions/transaction.refund">'
+    assert form in text and f'<input type="hidden" name="id" value="{payment}">' in text
+    address = f"/portal/actions/transaction.refund?id={payment}"
+    page = (await client.get(address, Referer=client.origin + path)).text
+    assert '<main id="main"' in page and f'href="{path}">Cancel' in page
+    hidden = {
+        name: re.search(rf'name="{name}" value="([^"]+)"', page)
+        for name in ("previous", "request_id")
+    }
+    fields = {name: match[1] for name, match in hidden.items() if match is not None}
+    assert fields["previous"] == path
+    wrong = await client.post_form(address, {**fields, "amount": "5"})
+    assert '<main id="main"' in wrong.text and "Fix the highlighted fields" in wrong.text
+    assert f'name="previous" value="{path}"' in wrong.text
+    done = await client.post_form(address, {**fields, "amount": "5", "reason": "returned"})
+    assert (done.status_code, done.headers["location"]) == (303, path), done.text
+    assert "−5.00 SLE" in await client.get_page_text(path)
+
+
+async def test_secrets_are_shown_without_scripts(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    client = await open_portal(console_clients, own, "M")
+    address = f"/portal/actions/terminal.add?id={own.get_owner(ids.PROCESSOR)}"
+    added = await client.post_form(address, {"name": "Till 9"})
+    assert '<main id="main"' in added.text and re.search(r"key_\w{13}", added.text), added.text
+    assert 'href="/portal/terminals"' in added.text
+    assert added.headers["Cache-Control"] == "no-store"
+    elsewhere = {"name": "Till 10", "previous": "https://evil.example/"}
+    refused = await client.post_form(address, {**elsewhere, "name": ""})
+    assert 'name="previous" value="/"' in refused.text or 'value="/portal"' in refused.text

@@ -1,9 +1,14 @@
 """The portal: who reaches it, sign-in, and the home page."""
 
+import html
+import re
+
 import httpx2
 import pytest
 
 from builders.auth import PASSWORD
+from builders.branding import build_png
+from builders.kyc_documents import build_data_uri
 from builders.payments import PosDriver
 from cases import each
 from drivers.console import ConsoleClient, ConsoleClients
@@ -57,10 +62,13 @@ async def test_visitor_signs_in_and_reaches_the_portal(
     )
     assert created.status_code == 201, created.text
     client = console_clients.create_signed_out()
-    assert get_redirect(await client.get("/portal")) == (303, "/console/sign-in?to=%2Fportal")
+    client.site = client.referer = "/portal"
+    assert get_redirect(await client.get("/portal")) == (303, "/portal/sign-in")
+    assert get_redirect(await client.get("/portal/team")) == (
+        303,
+        "/portal/sign-in?to=%2Fportal%2Fteam",
+    )
     response = await client.sign_in("musa@example.com", PASSWORD)
-    assert response.status_code == 303
-    response = await client.get(response.headers["location"])
     assert get_redirect(response) == (303, "/portal")
     assert (await client.get("/portal")).status_code == 200
 
@@ -91,3 +99,51 @@ async def test_user_manages_the_own_account_and_signs_out(
     assert "/portal/actions/account.password" in text
     form = await client.get_partial("/portal/actions/account.password")
     assert form.status_code == 200, form.text
+
+
+async def test_portal_pages_and_files_have_no_path_of_the_console(
+    harness: Harness, console_clients: ConsoleClients, shop: str
+) -> None:
+    """A proxy may publish `/portal` alone."""
+    admin = await harness.create_admin()
+    logo = build_data_uri(build_png())
+    branding = {"name": "Kamara Pay", "color": "#123456", "logo": logo}
+    changed = await harness.put("/api/v1/admin/branding", json=branding, auth=admin)
+    assert changed.status_code == 200, changed.text
+    client = await open_portal(console_clients, await harness.create_owner_user("M", shop))
+    visitor = console_clients.create_signed_out()
+    visitor.client.headers["Accept-Language"] = client.client.headers["Accept-Language"] = "fr"
+    files = set[str]()
+    for browser, path in (
+        (visitor, "/portal/sign-in"),
+        (visitor, "/portal/invitation"),
+        (client, "/portal"),
+        (client, "/portal/transactions"),
+        (client, "/portal/account"),
+        (client, "/portal/nowhere"),
+    ):
+        text = (await browser.get(path)).text
+        assert re.findall(r"""["'(]/console[^"')]*""", text) == [], path
+        files |= set(re.findall(r'(?:href|src)="(/portal/[^"?#]*\.[^"#]*)', text))
+    names = {file.partition("?")[0] for file in files}
+    assert {"/portal/brand.css", "/portal/logo.png", "/portal/texts/fr.js"} <= names
+    for file in files:
+        response = await visitor.get(html.unescape(file))
+        assert response.status_code == 200 and "/console" not in response.text, file
+
+
+async def test_invitation_leads_to_the_portal(
+    harness: Harness, console_clients: ConsoleClients, shop: str
+) -> None:
+    user = {"email": "fatu@example.com", "name": "Fatu", "role": "merchant_cashier"}
+    invited = await harness.post(
+        "/api/v1/admin/users", json={**user, "owner_id": shop}, auth=await harness.create_admin()
+    )
+    path, _, token = invited.json()["invitation"]["url"].removeprefix("http://").partition("#")
+    assert path.partition("/")[2] == "portal/invitation"
+    client = console_clients.create_signed_out()
+    client.site = client.referer = "/portal"
+    form = {"token": token, "password": PASSWORD}
+    accepted = await client.post_without_csrf("/portal/invitation", form)
+    assert get_redirect(accepted) == (303, "/portal/sign-in")
+    assert get_redirect(await client.sign_in("fatu@example.com", PASSWORD)) == (303, "/portal")

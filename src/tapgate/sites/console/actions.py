@@ -83,6 +83,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _FORM_TEMPLATE: Final = "action.html"
+#: Shows the form or its result as a page, for browsers without scripts.
+_PAGE_TEMPLATE: Final = "action_page.html"
 
 #: For an action that moves money, only the ledger returns these codes, and only if no transaction
 #: was executed under the idempotency key. The decline itself may have consumed the key.
@@ -173,8 +175,12 @@ def _render_result(
     if action.result_template is not None and (
         action.result_field is None or action.result_field in response
     ):
-        return request.render(
-            action.result_template, result=response, action=action, path_params=path_params
+        return _render(
+            request,
+            action.result_template,
+            result=response,
+            action=action,
+            path_params=path_params,
         )
     path = (
         request.previous_path
@@ -187,6 +193,12 @@ def _render_result(
         if action.message_field is None
         else end_sentence(_describe_result(request, response[action.message_field])),
     )
+
+
+def _render(request: PageRequest, template: str, **values: Any) -> Reply[bytes]:
+    """Render a form or its result for the dialog, or as a page if no script has requested it."""
+    page = template if request.is_partial else _PAGE_TEMPLATE
+    return request.render(page, part=template, **values)
 
 
 def _build_redirect(request: PageRequest, action: Action, names: Mapping[str, str]) -> str:
@@ -398,7 +410,8 @@ def _render_form(
     texts = [f"{name} {message}" for name, message in invalid.items()]
     messages = {*invalid.values(), *texts, "; ".join(texts)} if texts else set()
     is_marked = error is not None and error.message in messages and invalid.keys() <= visible.keys()
-    return request.render(
+    return _render(
+        request,
         _FORM_TEMPLATE,
         is_marked=is_marked,
         action=action,

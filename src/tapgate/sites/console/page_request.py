@@ -49,9 +49,10 @@ Query = Mapping[str, str | int]
 #: agent. Everyone has the one or the other.
 CONSOLE: Final = "/console"
 PORTAL: Final = "/portal"
-ACCOUNT_PATH: Final = "/console/account"
-SIGN_IN_PATH: Final = "/console/sign-in"
+ACCOUNT_PATH: Final = f"{CONSOLE}/account"
+SIGN_IN_PATH: Final = f"{CONSOLE}/sign-in"
 _LANGUAGE_HEADER: Final = b"x-language"
+_PREVIOUS_FIELD: Final = "previous"
 
 
 class RequestHeldError(Exception):
@@ -99,6 +100,10 @@ class PageRequest:
     def own_site(self) -> str:
         """Path of the caller's site."""
         return CONSOLE if self.principal.owner is None else PORTAL
+
+    @property
+    def sign_in_path(self) -> str:
+        return f"{self.site}/sign-in"
 
     @property
     def is_partial(self) -> bool:
@@ -338,8 +343,14 @@ class PageRequest:
 
     @property
     def previous_path(self) -> str:
-        """Path to the page that requested the fragment; the home page if it is unknown."""
-        return get_local_path(self.context.get_header(b"hx-current-url") or "")
+        """Path to the page that requested the fragment or form; the home page if it is unknown.
+
+        A form on a page of its own, for browsers without scripts, keeps the path in a field.
+        """
+        if self.is_partial:
+            return get_local_path(self.context.get_header(b"hx-current-url") or "", self.site)
+        address = self.form.get(_PREVIOUS_FIELD) or self.context.get_header(b"referer") or ""
+        return get_local_path(address, self.site)
 
     def redirect_to_sign_in(self) -> Reply[bytes]:
         """Redirect to the sign-in page, which then leads back to the open page if it is known.
@@ -350,11 +361,10 @@ class PageRequest:
         query = {}
         if self.is_partial:
             query = {"to": self.previous_path, "ended": "yes"}
-        elif self.context.method == "GET" and self.context.path != HOME_PATH:
-            query = {
-                "to": get_local_path(f"{self.context.path}?{self.context.query.decode('latin-1')}")
-            }
-        address = f"{SIGN_IN_PATH}?{urlencode(query)}" if query else SIGN_IN_PATH
+        elif self.context.method == "GET" and self.context.path != self.site:
+            path = f"{self.context.path}?{self.context.query.decode('latin-1')}"
+            query = {"to": get_local_path(path, self.site)}
+        address = f"{self.sign_in_path}?{urlencode(query)}" if query else self.sign_in_path
         return self.redirect(address, cookie=session.clear_session(self.context))
 
     def render_json(self, value: Any) -> Reply[bytes]:
@@ -369,15 +379,15 @@ def _get_default_branding(request: RequestContext) -> dict[str, Any]:
     return record
 
 
-def get_local_path(address: str) -> str:
-    """Return a URL's path and query, or the home page if they could lead to another site."""
+def get_local_path(address: str, home: str = HOME_PATH) -> str:
+    """Return a URL's path and query, or `home` if they could lead to another site."""
     try:
         parts = urlsplit(address)
     except ValueError:
-        return HOME_PATH
+        return home
     path = f"{parts.path}?{parts.query}" if parts.query else parts.path
     is_own = path.startswith("/") and not path.startswith("//") and "\\" not in path
-    return path if is_own and path.isascii() and path.isprintable() else HOME_PATH
+    return path if is_own and path.isascii() and path.isprintable() else home
 
 
 def build_path(template: str, names: Mapping[str, str]) -> str:

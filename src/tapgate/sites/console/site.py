@@ -17,7 +17,6 @@ from tapgate.runtime import logs
 from tapgate.sites.console import session, step_up
 from tapgate.sites.console.page_request import (
     CONSOLE,
-    SIGN_IN_PATH,
     PageRequest,
     RequestHeldError,
 )
@@ -136,7 +135,7 @@ class PageSite:
         if (
             error.code is Code.PAYLOAD_TOO_LARGE
             and context.caller is None
-            and context.path != SIGN_IN_PATH
+            and context.path != request.sign_in_path
         ):
             # Only signed-in pages have forms this large, so the session must have ended.
             return request.redirect_to_sign_in()

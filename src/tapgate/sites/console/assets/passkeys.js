@@ -4,7 +4,7 @@
 "use strict";
 
 (() => {
-  const OPTIONS = "/console/passkey-options";
+  const OPTIONS = `${document.documentElement.dataset.site}/passkey-options`;
 
   const decode = (text) =>
     Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
@@ -15,7 +15,7 @@
 
   function requireSite(domain) {
     if (location.hostname === domain || location.hostname.endsWith(`.${domain}`)) return;
-    throw new PasskeyError(translate("Passkeys work only on {domain}. Open the console there.", { domain }));
+    throw new PasskeyError(translate("Passkeys work only on {domain}. Open this page there.", { domain }));
   }
 
   async function fetchOptions() {

@@ -9,9 +9,7 @@ from tapgate.core.settings.security import SecondFactor
 from tapgate.core.vault import VaultError
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console import session, step_up
-from tapgate.sites.console.navigation import HOME_PATH
 from tapgate.sites.console.page_request import (
-    ACCOUNT_PATH,
     SIGN_IN_PATH,
     PageRequest,
     get_local_path,
@@ -92,7 +90,7 @@ async def _start_session(request: PageRequest, tokens: dict[str, Any]) -> Reply[
         await _end_session(request)
     is_limited = tokens.get("enroll_only")
     return request.redirect(
-        ACCOUNT_PATH if is_limited else _get_destination(request),
+        f"{request.site}/account" if is_limited else _get_destination(request),
         cookie=session.set_session(request.context, tokens["token"]),
     )
 
@@ -103,7 +101,7 @@ async def sign_out(request: PageRequest) -> Reply[bytes]:
     await _end_session(request)
     cookie, logout_url = session.clear_session(request.context), logout.get("logout_url")
     if logout_url is None:
-        reply = request.redirect(SIGN_IN_PATH, cookie=cookie)
+        reply = request.redirect(request.sign_in_path, cookie=cookie)
     else:
         request.context.caller = None
         reply = request.render_continue(logout_url, cookie)
@@ -158,7 +156,7 @@ async def accept_invitation(request: PageRequest) -> Reply[bytes]:
     except ApiError as error:
         problem = request.translator.translate_error(error)
         return request.render("invitation.html", error.status, problem=problem, token=token)
-    return request.redirect(SIGN_IN_PATH, "Your password is set. Sign in with it.")
+    return request.redirect(request.sign_in_path, "Your password is set. Sign in with it.")
 
 
 def seal_pending(request: PageRequest, credentials: Credentials) -> str:
@@ -186,7 +184,7 @@ def open_pending(request: PageRequest, text: str | None) -> Credentials | None:
 
 def _get_destination(request: PageRequest) -> str:
     """Return the page to open after sign-in: the page requested before, or the home page."""
-    return get_local_path(request.query.get("to") or HOME_PATH)
+    return get_local_path(request.query.get("to") or request.site, request.site)
 
 
 def format_error(

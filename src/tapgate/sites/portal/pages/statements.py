@@ -34,7 +34,7 @@ async def create_statement(request: PageRequest) -> Reply[bytes]:
         if error.code is not Code.VALIDATION_FAILED:
             raise
         return _render_form(request, values, error)
-    return request.redirect(get_local_path(statement["statement_url"]))
+    return request.redirect(get_local_path(statement["statement_url"], PORTAL))
 
 
 def _render_form(
