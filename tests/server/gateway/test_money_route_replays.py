@@ -2,7 +2,8 @@
 
 import pytest
 
-from harness import Harness
+from harness import Harness, parse_error
+from server.gateway.finance_requests import RECORD_CHANGES
 from server.gateway.money_requests import CASES, count_entries, send_case
 from tapgate.server.gateway import ENDPOINT_GROUPS
 
@@ -15,7 +16,8 @@ ROUTES_KEYED_BY_REFERENCE = {"POST /api/v1/webhooks/partners/{partner_id}"}
 
 
 def test_every_money_route_has_a_case() -> None:
-    assert set(CASES) | ROUTES_KEYED_BY_REFERENCE == MONEY_ROUTES | ROUTES_KEYED_BY_REFERENCE
+    cases = set(CASES) | set(RECORD_CHANGES)
+    assert cases | ROUTES_KEYED_BY_REFERENCE == MONEY_ROUTES | ROUTES_KEYED_BY_REFERENCE
 
 
 parametrize_routes = pytest.mark.parametrize("route", sorted(CASES))
@@ -70,3 +72,21 @@ async def test_decline_is_stored_once_and_replayed(harness: Harness, route: str)
         "SELECT status FROM transactions WHERE request_id = 'one'"
     )
     assert status == "failed"
+
+
+@pytest.mark.parametrize("route", sorted(RECORD_CHANGES))
+async def test_replayed_change_returns_the_original_record_and_moves_no_money(
+    harness: Harness, route: str
+) -> None:
+    change = await RECORD_CHANGES[route](harness)
+    entry_count = await count_entries(harness)
+    first = await change.send("one")
+    assert first.is_success, first.text
+    assert "Idempotent-Replayed" not in first.headers
+    assert await count_entries(harness) > entry_count
+    entry_count = await count_entries(harness)
+    replay = await change.send("one")
+    assert (replay.status_code, replay.json()) == (first.status_code, first.json())
+    assert replay.headers["Idempotent-Replayed"] == "true"
+    assert parse_error(await change.send_changed("one")) == (409, "DUPLICATE_REQUEST")
+    assert await count_entries(harness) == entry_count

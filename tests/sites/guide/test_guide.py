@@ -1,5 +1,6 @@
 """The guide renders every document in docs/, with working links, search and helpful errors."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from html import unescape
@@ -99,12 +100,13 @@ async def test_short_words_are_ignored_next_to_others(guide: httpx2.AsyncClient)
 
 
 async def test_searches_are_limited_per_address(guide: httpx2.AsyncClient) -> None:
-    statuses = [
-        (await guide.get("/guide/search", params={"q": "x", "fragment": "1"})).status_code
-        for _ in range(60)
-    ]
-    assert set(statuses[:30]) == {200}
-    assert statuses.count(429) > 0
+    # In parallel, all are counted at once, however slow the machine is.
+    responses = await asyncio.gather(
+        *(guide.get("/guide/search", params={"q": "x", "fragment": "1"}) for _ in range(60))
+    )
+    statuses = [response.status_code for response in responses]
+    assert set(statuses) == {200, 429}
+    assert statuses.count(200) >= 30
     assert (await guide.get("/guide")).status_code == 200
 
 
