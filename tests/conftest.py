@@ -275,7 +275,7 @@ def settings(tmp_path: Path, database_url: str) -> Settings:
     from tapgate.core.settings import dev_secrets, load_settings
 
     # Written here without fsync, to save time in each test.
-    secrets = msgspec.json.encode(dev_secrets._generate_secrets())
+    secrets = msgspec.json.encode(dev_secrets.generate_secrets())
     (tmp_path / "secrets.json").write_bytes(secrets)
     return load_settings(
         {

@@ -33,7 +33,7 @@ _RESET: Final = """
     DISCARD SEQUENCES"""
 
 _open_connection = connect_module.open_connection
-_connect = connect_module._connect
+_connect = connect_module.connect_once
 
 #: A database's hosts and name.
 _DatabaseAddress = tuple[tuple[tuple[str | None, int | None], ...], str | None]
@@ -110,12 +110,12 @@ class ConnectionCache:
         self._idle: defaultdict[_Key, list[KeptConnection]] = defaultdict(list)
 
     def install(self) -> None:
-        connect_module._connect = self._connect
+        connect_module.connect_once = self._connect
         database_module.open_connection = self._open_connection
         signals_module.open_connection = self._open_connection
 
     def uninstall(self) -> None:
-        connect_module._connect = _connect
+        connect_module.connect_once = _connect
         database_module.open_connection = _open_connection
         signals_module.open_connection = _open_connection
         for connection in itertools.chain.from_iterable(self._idle.values()):

@@ -152,8 +152,8 @@ def _hash_passwords_fast(authenticator: Any) -> None:
 
 @_on_import("tapgate.runtime.store.embedded")
 def _configure_server(embedded: Any) -> None:
-    build = embedded._build_server_settings
-    embedded._build_server_settings = lambda data_dir: build(data_dir) | _SERVER_SETTINGS
+    build = embedded.build_server_settings
+    embedded.build_server_settings = lambda data_dir: build(data_dir) | _SERVER_SETTINGS
 
 
 def _extend_timeout(constant: str) -> Patch:

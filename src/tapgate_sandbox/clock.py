@@ -10,7 +10,7 @@ from tapgate_client.clock import Clock, system_clock
 
 #: File in the data directory with the offset in seconds. It must exist when the gateway starts.
 FILE_NAME: Final = "clock-offset"
-_READ_INTERVAL_SECONDS: Final = 0.1
+READ_INTERVAL_SECONDS: Final = 0.1
 
 
 class OffsetClock:
@@ -22,7 +22,7 @@ class OffsetClock:
     def __call__(self) -> datetime:
         if monotonic() >= self._next_read_at:
             self._offset = timedelta(seconds=float(self._file.read_text()))
-            self._next_read_at = monotonic() + _READ_INTERVAL_SECONDS
+            self._next_read_at = monotonic() + READ_INTERVAL_SECONDS
         return system_clock() + self._offset
 
 

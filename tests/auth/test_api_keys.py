@@ -246,9 +246,7 @@ async def test_last_use_is_kept_after_a_failed_write_and_written_by_the_next_flu
     keys = process.authenticator.api_keys
     process.authenticator.authorize_api_key(await keys.authenticate(key), "203.0.113.7")
     with monkeypatch.context() as patch:
-        patch.setattr(
-            keys.last_used, "_update_sql", "SELECT 1 / 0, $1::bigint[], $2::timestamptz[]"
-        )
+        patch.setattr(keys.last_used, "update_sql", "SELECT 1 / 0, $1::bigint[], $2::timestamptz[]")
         with pytest.raises(asyncpg.DivisionByZeroError):
             await keys.last_used.flush()
     await keys.last_used.flush()

@@ -128,7 +128,7 @@ async def test_value_loaded_during_a_disconnect_is_not_cached() -> None:
     signals.is_listening = False
     table.resume.set()
     await lookup
-    assert cache._values == {}
+    assert cache.values == {}
 
 
 async def test_oldest_value_is_evicted_when_the_cache_is_full() -> None:
@@ -136,7 +136,7 @@ async def test_oldest_value_is_evicted_when_the_cache_is_full() -> None:
     table.rows = {"a": "1", "b": "2", "c": "3"}
     for key in "abc":
         await cache.get(key)
-    assert list(cache._values) == ["b", "c"]
+    assert list(cache.values) == ["b", "c"]
 
 
 class TokenBudget:
@@ -195,7 +195,7 @@ async def test_revoked_key_costs_tokens_from_its_second_lookup_on() -> None:
 async def test_lookup_that_raises_an_error_is_refunded() -> None:
     _, _, cache = build_cache()
     budget = TokenBudget(1)
-    cache._load = _load_unavailable
+    cache.load = _load_unavailable
     with pytest.raises(ApiError):
         await cache.get("key", budget)
     assert budget.tokens == 1

@@ -243,7 +243,7 @@ async def test_source_lock_is_released_after_the_attempt(
     process: GatewayProcess, admin_id: int
 ) -> None:
     await process.logins.authenticate(EMAIL, PASSWORD, ADDRESS)
-    assert not process.logins._source_locks
+    assert not process.logins.source_locks
 
 
 async def test_failed_login_neither_returns_nor_stores_the_password(

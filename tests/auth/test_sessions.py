@@ -388,7 +388,7 @@ async def test_idle_limit_in_the_settings_applies_to_api_sessions(
     process: GatewayProcess, admin_id: int, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limit = timedelta(minutes=5)
-    monkeypatch.setattr(process.authenticator.sessions, "_idle_limits", (limit, limit))
+    monkeypatch.setattr(process.authenticator.sessions, "idle_limits", (limit, limit))
     tokens = await log_in(process, admin_id)
     clock.advance(minutes=4)
     await authenticate(process, tokens)

@@ -51,7 +51,7 @@ class History:
             "UPDATE compliance_rules SET status = 'inactive' WHERE action = 'block'"
         )
         history = cls(ledger, Path())
-        await history._create_payments()
+        await history.create_payments()
         await ledger.close()
         return history
 
@@ -63,7 +63,7 @@ class History:
         copy.payer, copy.merchant, copy.payments = self.payer, self.merchant, [*self.payments]
         return copy
 
-    async def _create_payments(self) -> None:
+    async def create_payments(self) -> None:
         ledger = self.ledger
         self.payer = await ledger.create_subscriber(1000_00)
         self.merchant = await ledger.create_processor(10_00)

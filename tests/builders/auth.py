@@ -175,7 +175,7 @@ def get_previous_code(services: Services, app: pyotp.TOTP) -> str:
     Otherwise, the code would expire if its next 30 seconds began before it is verified.
     """
     now = services.clock()
-    services.authenticator.factors._clock = lambda: now
+    services.authenticator.factors.clock = lambda: now
     return app.at(now - timedelta(seconds=30))
 
 

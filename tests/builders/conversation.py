@@ -213,7 +213,7 @@ class AgentFloat:
                     amount=self.format(paid), float_balance=self.format(self.balance)
                 )
             case "request_cash_out":
-                return self._ask(request.fields["amount"])
+                return self.ask_for_float(request.fields["amount"])
             case "list_open_cash_out_requests":
                 return SimpleNamespace(data=[] if self.cash_out is None else [self.cash_out])
             case "confirm_cash_out" | "decline_cash_out" as verb:
@@ -248,7 +248,7 @@ class AgentFloat:
             transaction_id=f"txn_{len(self.cash_ins)}",
         )
 
-    def _ask(self, amount: str) -> Any:
+    def ask_for_float(self, amount: str) -> Any:
         if self.cash_out is not None:
             return RequestRejected(code="CASH_OUT_REQUEST_OPEN")
         self.cash_out = SimpleNamespace(
@@ -457,7 +457,7 @@ class FakeGateway:
             case "subscribers.get_limits":
                 return self._build_limits()
             case "wallet.create_quote":
-                return self._build_quote(money.parse(fields["amount"], "SLE"))
+                return self.build_quote(money.parse(fields["amount"], "SLE"))
             case "wallet.create_statement":
                 return SimpleNamespace(statement_url="https://x.test/s")
             case "subscribers.reset_pin" | "agents.reset_pin" | "cards.reset_pin":
@@ -538,7 +538,7 @@ class FakeGateway:
                 )
         return True
 
-    def _build_quote(self, amount: int) -> Quote:
+    def build_quote(self, amount: int) -> Quote:
         fee = money.apply_rate(amount, 1_500)
         is_allowed = amount + fee <= self.balance
         return Quote(

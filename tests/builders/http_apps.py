@@ -77,7 +77,7 @@ def log_capture() -> Iterator[LogCapture]:
     # A logger first used here must not stay bound to this stream.
     structlog.configure(**structlog.get_config() | {"cache_logger_on_first_use": False})
     yield capture
-    logs._stream = None
+    logs.stream = None
     logging.root.handlers[:], logging.root.level = saved[0], saved[1]
     structlog.configure(**saved[2])
 

@@ -282,7 +282,7 @@ class LedgerDriver:
 
     async def submit_batch(self, commands: Sequence[LedgerCommand]) -> list[Outcome]:
         """Process the commands as one batch."""
-        outcomes, _ = await self.ledger._run_with_retries(commands)
+        outcomes, _ = await self.ledger.run_with_retries(commands)
         return outcomes
 
 

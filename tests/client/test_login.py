@@ -72,7 +72,7 @@ async def test_concurrent_requests_refresh_an_expired_token_once(
     gateway: AsyncTapgateClient, flaky_server: FlakyServer
 ) -> None:
     await gateway.admin.get_me()
-    gateway._own_transport._request_flow._token_expires_at = 0.0
+    gateway.transport.request_flow.token_expires_at = 0.0
     await asyncio.gather(*(gateway.admin.get_me() for _ in range(5)))
     assert list_requests(flaky_server).count("refresh") == 1
     assert list_requests(flaky_server).count("login") == 1
@@ -82,7 +82,7 @@ async def test_refresh_token_is_not_sent_again_after_a_lost_response(
     gateway: AsyncTapgateClient, flaky_server: FlakyServer
 ) -> None:
     await gateway.admin.get_me()
-    gateway._own_transport._request_flow._token_expires_at = 0.0
+    gateway.transport.request_flow.token_expires_at = 0.0
     flaky_server.behaviors = [SERVE_AND_DROP]
     await gateway.admin.get_me()
     assert list_requests(flaky_server) == ["login", "me", "refresh", "login", "me"]
@@ -171,7 +171,7 @@ async def assert_gateway_accepts(
     def check(arguments: tuple[str, str, dict[str, str], bytes]) -> None:
         assume(arguments[1] not in (".", ".."))
         app.kind = None
-        request = gateway._own_transport.send(build_test_operation(*arguments))
+        request = gateway.transport.send(build_test_operation(*arguments))
         asyncio.run_coroutine_threadsafe(request, loop).result()
         assert app.kind == kind
 

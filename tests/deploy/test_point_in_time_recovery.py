@@ -110,8 +110,8 @@ async def archive_wal(harness: Harness) -> None:
 def recover(server: EmbeddedPostgres, backup: Path, archive: Path, time: datetime) -> None:
     """Replace the server's files by the base backup, and replay archived WAL up to a time."""
     pgdata = server.data_dir / "pgdata"
-    assert server._server is not None
-    server._server.kill()  # without a last checkpoint
+    assert server.server is not None
+    server.server.kill()  # without a last checkpoint
     server.stop()
     shutil.rmtree(pgdata)
     backup.rename(pgdata)

@@ -113,7 +113,9 @@ class Proxy:
         return self._send("GET", path, host)[2][name]
 
     def _send(self, method: str, path: str, host: str) -> tuple[int, str, http.client.HTTPMessage]:
-        context = ssl._create_unverified_context()
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
         connection = http.client.HTTPSConnection(
             "127.0.0.1", self.port, context=context, timeout=60
         )

@@ -51,7 +51,7 @@ class EdgeServer:
     @property
     def active_request_count(self) -> int:
         """Return the number of requests in progress."""
-        return 0 if self._app is None else self._app._concurrency_limit._count
+        return 0 if self._app is None else self._app.concurrency_limit.count
 
     @property
     def started_request_count(self) -> int:

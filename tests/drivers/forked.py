@@ -218,7 +218,7 @@ def _run(
     if prepare is not None:
         prepare()
     if fork_workers:
-        child_process.ChildProcess._spawn = _fork_worker  # type: ignore[assignment, method-assign]
+        child_process.ChildProcess.spawn = _fork_worker  # type: ignore[assignment, method-assign]
     main()
 
 
@@ -255,17 +255,17 @@ class ForkedWorker:
 
 
 async def _fork_worker(child: child_process.ChildProcess, lifeline: socket.socket) -> ForkedWorker:
-    """Replace `ChildProcess._spawn`."""
+    """Replace `ChildProcess.spawn`."""
     descriptors = {
-        LISTENER_FD_VARIABLE: child._listener.fileno(),
+        LISTENER_FD_VARIABLE: child.listener.fileno(),
         LIFELINE_FD_VARIABLE: lifeline.fileno(),
     }
-    environ = {**child._environ, **{name: str(number) for name, number in descriptors.items()}}
+    environ = {**child.environ, **{name: str(number) for name, number in descriptors.items()}}
     if pid := os.fork():
         return ForkedWorker(pid)
     status = 1
     try:
-        _run_worker(child._module, environ, {1, 2, *descriptors.values()})
+        _run_worker(child.module, environ, {1, 2, *descriptors.values()})
         status = 0
     except SystemExit as error:
         print(error.code, file=sys.stderr)

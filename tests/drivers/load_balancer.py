@@ -25,8 +25,8 @@ class LoadBalancer:
     async def run(cls) -> AsyncIterator[tuple["LoadBalancer", str]]:
         """Yield a balancer without nodes, and its address."""
         balancer = cls()
-        checks = asyncio.create_task(balancer._check_nodes())
-        server = await asyncio.start_server(balancer._forward, "127.0.0.1", 0)
+        checks = asyncio.create_task(balancer.check_nodes())
+        server = await asyncio.start_server(balancer.forward, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         try:
             yield balancer, f"http://127.0.0.1:{port}"
@@ -44,7 +44,7 @@ class LoadBalancer:
         """Remove a node that has stopped."""
         self._addresses.discard(address)
 
-    async def _check_nodes(self) -> None:
+    async def check_nodes(self) -> None:
         async with httpx2.AsyncClient(trust_env=False, timeout=60) as client:
             while True:
                 addresses = sorted(self._addresses)
@@ -57,7 +57,7 @@ class LoadBalancer:
                 ]
                 await asyncio.sleep(_CHECK_SECONDS)
 
-    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         address = urlsplit(self._ready[next(self._counter) % len(self._ready)])
         node_reader, node_writer = await asyncio.open_connection(address.hostname, address.port)
         await asyncio.gather(_copy(reader, node_writer), _copy(node_reader, writer))

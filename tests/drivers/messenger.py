@@ -52,7 +52,7 @@ class FlowClient:
         if not isinstance(key, RSAPublicKey):
             raise ValueError("the public key must be an RSA key")
         self._key = key
-        self._aes_key = os.urandom(AES_KEY_BYTES)
+        self.aes_key = os.urandom(AES_KEY_BYTES)
         self._vector = os.urandom(IV_BYTES)
 
     def encrypt(self, request: dict[str, Any]) -> bytes:
@@ -60,9 +60,9 @@ class FlowClient:
         plain = msgspec.json.encode(request)
         return msgspec.json.encode(
             Envelope(
-                encrypted_aes_key=_encode_base64(self._key.encrypt(self._aes_key, OAEP_PADDING)),
+                encrypted_aes_key=_encode_base64(self._key.encrypt(self.aes_key, OAEP_PADDING)),
                 encrypted_flow_data=_encode_base64(
-                    AESGCM(self._aes_key).encrypt(self._vector, plain, None)
+                    AESGCM(self.aes_key).encrypt(self._vector, plain, None)
                 ),
                 initial_vector=_encode_base64(self._vector),
             )
@@ -70,7 +70,7 @@ class FlowClient:
 
     def decrypt(self, body: str) -> dict[str, Any]:
         sealed = base64.b64decode(body, validate=True)
-        plain = AESGCM(self._aes_key).decrypt(flip_bits(self._vector), sealed, None)
+        plain = AESGCM(self.aes_key).decrypt(flip_bits(self._vector), sealed, None)
         return msgspec.json.decode(plain, type=dict[str, Any])
 
 

@@ -1,8 +1,8 @@
 """Request smuggling: a proxy and the gateway interpret the same bytes as different requests."""
 
 import asyncio
+import inspect
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -163,16 +163,16 @@ async def test_pipelined_upgrade_offers_do_not_grow_the_stack(
 ) -> None:
     """Recursive parsing would exhaust the stack and copy the remaining data at every level."""
     depths: list[int] = []
-    ignore_upgrade = HttpProtocol._ignore_upgrade
+    ignore_upgrade = HttpProtocol.ignore_upgrade
 
     def record_depth(self: HttpProtocol, rest: memoryview) -> bytes | memoryview:
-        frame, depth = sys._getframe(), 0
+        frame, depth = inspect.currentframe(), 0
         while (frame := frame.f_back) is not None:  # type: ignore[assignment]
             depth += 1
         depths.append(depth)
         return ignore_upgrade(self, rest)
 
-    monkeypatch.setattr(HttpProtocol, "_ignore_upgrade", record_depth)
+    monkeypatch.setattr(HttpProtocol, "ignore_upgrade", record_depth)
     offer = b"GET /nowhere HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n"
     received = await send_and_read_all(port, offer * 1000)
     assert [response.status_code for response in received] == [404] * 1000

@@ -89,14 +89,14 @@ async def test_retry_after_a_commit_with_a_lost_response_moves_the_money_once(
     """The database committed, but the gateway lost the connection and returned 503."""
     aminata = await two_gateways.create_customer("100")
     terminal = (await two_gateways.create_merchant()).server
-    run_batch, request_ids = Ledger._run_batch, [new_request_id() for _ in range(5)]
+    run_batch, request_ids = Ledger.run_batch, [new_request_id() for _ in range(5)]
 
     async def run_and_disconnect(ledger: Ledger, commands: Sequence[LedgerCommand]) -> NoReturn:
         await run_batch(ledger, commands)
         raise unavailable("The database cannot be reached")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "_run_batch", run_and_disconnect)
+        patch.setattr(Ledger, "run_batch", run_and_disconnect)
         responses = await asyncio.gather(
             *(terminal.pay("10", aminata.card, request_id=request_id) for request_id in request_ids)
         )

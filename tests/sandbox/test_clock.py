@@ -10,7 +10,7 @@ from tapgate_sandbox import clock
 
 
 def test_file_shifts_the_clock_while_it_runs(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(clock, "_READ_INTERVAL_SECONDS", 0)
+    monkeypatch.setattr(clock, "READ_INTERVAL_SECONDS", 0)
     file = tmp_path / clock.FILE_NAME
     file.write_text("0")
     shifted = clock.choose_clock(load_settings({"TAPGATE_DATA_DIR": str(tmp_path)}))

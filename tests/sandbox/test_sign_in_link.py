@@ -92,13 +92,13 @@ def test_password_is_printed_once_and_only_on_a_terminal(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = get_first_admin_path(services.settings.data_dir)
-    assert start._list_credential_hints(path, is_new=True) == []
+    assert start.list_credential_hints(path, is_new=True) == []
     path.write_text("ada@example.com\nsecret words\n")
     path.chmod(0o600)
 
     def is_printed(*, is_new: bool, terminal: bool) -> bool:
         monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
-        return "secret words" in str(start._list_credential_hints(path, is_new=is_new))
+        return "secret words" in str(start.list_credential_hints(path, is_new=is_new))
 
     assert is_printed(is_new=True, terminal=True)
     assert not is_printed(is_new=False, terminal=True)

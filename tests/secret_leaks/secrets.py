@@ -31,27 +31,27 @@ class Leak(NamedTuple):
 
 class SecretSet:
     def __init__(self) -> None:
-        self._short: dict[str, str] = {}
+        self.short: dict[str, str] = {}
         self._long: dict[str, str] = {}
-        self._encoded: dict[bytes, str] = {}
+        self.encoded: dict[bytes, str] = {}
 
     def __contains__(self, value: str) -> bool:
-        return value in self._short or value in self._long
+        return value in self.short or value in self._long
 
     @property
     def kinds(self) -> set[str]:
-        return {*self._short.values(), *self._long.values()}
+        return {*self.short.values(), *self._long.values()}
 
     def add(self, kind: str, value: object) -> None:
         """Add a secret; ignore values that are too short to be distinctive or not strings."""
         if not isinstance(value, str) or len(value) < _MIN_SECRET_LENGTH or value in self:
             return
         if len(value) < _MIN_LONG_SECRET_LENGTH:
-            self._short[value] = kind
+            self.short[value] = kind
             return
         self._long[value] = kind
         for part in _list_identifying_parts(value):
-            self._encoded |= dict.fromkeys(encode_variants(part), kind)
+            self.encoded |= dict.fromkeys(encode_variants(part), kind)
 
     def filter_by_suffix(self, word: str) -> "SecretSet":
         """Return the secrets whose kind ends with the word.
@@ -59,7 +59,7 @@ class SecretSet:
         Messages to subscribers are searched only for PINs, because they may contain codes.
         """
         matching = SecretSet()
-        for value, kind in (self._short | self._long).items():
+        for value, kind in (self.short | self._long).items():
             if kind.endswith(word):
                 matching.add(kind, value)
         return matching
@@ -67,17 +67,17 @@ class SecretSet:
     def select_present(self, data: bytes) -> "SecretSet":
         """Return all short secrets, and the encodings of long ones that occur in the data."""
         present = SecretSet()
-        present._short = self._short
+        present.short = self.short
         # Most words in logs are repeated, so each word is searched only once.
         words = b"\n".join({*_WORD.findall(data)})
-        longest_words = {needle: max(_WORD.findall(needle), key=len) for needle in self._encoded}
+        longest_words = {needle: max(_WORD.findall(needle), key=len) for needle in self.encoded}
         starts = {word[:_MIN_LONG_SECRET_LENGTH] for word in longest_words.values()}
         # One pass over the words is faster than a search for each of thousands of encodings.
         present_starts = starts.intersection(
             words[position : position + _MIN_LONG_SECRET_LENGTH] for position in range(len(words))
         )
-        present._encoded = {
-            needle: self._encoded[needle]
+        present.encoded = {
+            needle: self.encoded[needle]
             for needle, word in longest_words.items()
             if (
                 len(word) < _MIN_LONG_SECRET_LENGTH
@@ -91,7 +91,7 @@ class SecretSet:
         """Search for all secrets, or only for long ones if `digits` is False (random bytes)."""
         spans = [
             (kind, start, start + len(needle))
-            for needle, kind in self._encoded.items()
+            for needle, kind in self.encoded.items()
             for start in _find_all(data, needle)
         ]
         if digits:
@@ -106,8 +106,8 @@ class SecretSet:
         ]
 
     def _find_short_secrets(self, data: bytes) -> Iterator[tuple[str, int, int]]:
-        codes = {value for value in self._short if value.isdigit() and len(value) != _PIN_DIGITS}
-        for values, are_codes in ((self._short.keys() - codes, False), (codes, True)):
+        codes = {value for value in self.short if value.isdigit() and len(value) != _PIN_DIGITS}
+        for values, are_codes in ((self.short.keys() - codes, False), (codes, True)):
             if values:
                 pattern = _STANDALONE_PATTERN % b"|".join(
                     re.escape(item.encode()) for item in values
@@ -116,7 +116,7 @@ class SecretSet:
                     before = data[max(0, match.start() - 2) : match.start()]
                     is_number = are_codes and before == _JSON_NUMBER
                     if not is_number and not _NOT_STANDALONE.search(before):
-                        yield self._short[match[0].decode()], match.start(), match.end()
+                        yield self.short[match[0].decode()], match.start(), match.end()
 
 
 def _list_identifying_parts(value: str) -> list[str]:

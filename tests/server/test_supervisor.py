@@ -302,7 +302,7 @@ def test_port_released_shortly_after_startup_is_bound(monkeypatch: pytest.Monkey
     with socket.create_server(("127.0.0.1", 0)) as held, monkeypatch.context() as patched:
         port = held.getsockname()[1]
         patched.setattr(time, "sleep", lambda _: held.close())
-        with supervisor._bind_with_retries(
+        with supervisor.bind_with_retries(
             supervisor.Service("gateway", "", "127.0.0.1", port, 1)
         ) as listener:
             assert listener.getsockname()[1] == port

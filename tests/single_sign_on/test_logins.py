@@ -129,8 +129,8 @@ async def test_login_expires(sso: SsoClient, harness: Harness) -> None:
     login = await sso.start()
     oidc = harness.services.authenticator.oidc
     assert oidc is not None
-    clock = oidc._clock
-    oidc._clock = lambda: clock() + timedelta(minutes=10)
+    clock = oidc.clock
+    oidc.clock = lambda: clock() + timedelta(minutes=10)
     assert parse_error(await sso.complete(login)) == (401, "UNAUTHORIZED")
 
 

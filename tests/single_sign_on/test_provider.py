@@ -67,8 +67,8 @@ def test_https_issuer_must_have_https_endpoints(provider: FakeProvider) -> None:
     settings = provider.settings.replace(issuer="https://provider.example.com")
     remote = Provider(settings, FakeClock())
     with pytest.raises(ProviderError, match="invalid endpoint"):
-        remote._require_valid_endpoint("http://provider.example.com/token")
-    remote._require_valid_endpoint("https://login.example.com/token")
+        remote.require_valid_endpoint("http://provider.example.com/token")
+    remote.require_valid_endpoint("https://login.example.com/token")
 
 
 @each(

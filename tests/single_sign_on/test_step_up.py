@@ -249,6 +249,6 @@ async def test_verification_expires(
     body = await sso.start_verification(headers)
     oidc = harness.services.authenticator.oidc
     assert oidc is not None
-    clock = oidc._clock
-    oidc._clock = lambda: clock() + timedelta(minutes=10)
+    clock = oidc.clock
+    oidc.clock = lambda: clock() + timedelta(minutes=10)
     assert parse_error(await sso.verify(headers, body)) == (400, "INVALID_OTP")

@@ -30,7 +30,7 @@ def test_missing_program_is_named_with_its_package(
 ) -> None:
     hide_programs(monkeypatch, tmp_path)
     with pytest.raises(ClusterError) as raised:
-        programs._find_debian_program(program)
+        programs.find_debian_program(program)
     assert str(raised.value).startswith(f"{program} is missing: ")
     assert f"apt-get install {package}" in str(raised.value)
 
@@ -38,7 +38,7 @@ def test_missing_program_is_named_with_its_package(
 def test_missing_patroni_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(programs, "INSTALL_DIR", tmp_path)
     with pytest.raises(ClusterError, match=r"^patroni is missing: run `make .*installed`$"):
-        programs._find_patroni(resolve_server_user(tmp_path))
+        programs.find_patroni(resolve_server_user(tmp_path))
 
 
 def test_packages_that_cannot_be_downloaded_are_one_line(
@@ -66,7 +66,7 @@ def test_layout_is_kept_and_private(layout: Layout, tmp_path: Path) -> None:
 
 def test_haproxy_accepts_the_configuration(layout: Layout, tmp_path: Path) -> None:
     try:
-        program = programs._find_debian_program("haproxy")
+        program = programs.find_debian_program("haproxy")
     except ClusterError as error:
         pytest.skip(str(error))
     file = tmp_path / "haproxy.cfg"
@@ -91,7 +91,7 @@ def test_multi_host_url_names_every_postgresql_node(layout: Layout) -> None:
 def test_second_cluster_in_the_same_folder_is_rejected(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     cluster = Cluster(tmp_path)
-    assert cluster._lock.acquire()
+    assert cluster.lock.acquire()
     with pytest.raises(ClusterError, match="already running"):
         Cluster(tmp_path).prepare()
 

@@ -269,12 +269,12 @@ class LoadRound:
             self.stats.failed_attempts[f"no response: {type(error.__cause__).__name__}"] += 1
             state.unanswered_attempts += 1
         else:
-            self._handle_response(state, response, step)
+            self.handle_response(state, response, step)
             if response.status == 503:
                 self.stats.failed_attempts[f"503: {response.body.get('error')}"] += 1
                 await asyncio.sleep(_RETRY_DELAY_SECONDS)
 
-    def _handle_response(self, state: OperationState, response: Response, step: str = "") -> None:
+    def handle_response(self, state: OperationState, response: Response, step: str = "") -> None:
         key = state.operation.idempotency_key
         if response.status == 503:
             state.unanswered_attempts += 1
@@ -374,7 +374,7 @@ class LoadRound:
             if response is None:
                 return
             if flow is None:
-                self._handle_response(state, response)
+                self.handle_response(state, response)
             self._require_replay(state, original, response)
 
     def _require_replay(

@@ -311,13 +311,13 @@ async def test_invalid_responses_are_reported_as_findings(run: TortureRun) -> No
         "fee_amount": f"{paid.acknowledgment.amounts['fee'] / 100:.2f} SLE",
         "remaining_balance": f"{paid.acknowledgment.amounts['payer_balance'] / 100:,.2f} SLE",
     }
-    load._handle_response(paid, build_response(200, receipt))
-    load._handle_response(paid, build_response(503, {"code": "SERVICE_UNAVAILABLE"}))
+    load.handle_response(paid, build_response(200, receipt))
+    load.handle_response(paid, build_response(503, {"code": "SERVICE_UNAVAILABLE"}))
     assert findings.all == []
-    load._handle_response(paid, build_response(200, receipt | {"transaction_id": "txn_another"}))
-    load._handle_response(paid, build_response(402, {"code": "INSUFFICIENT_FUNDS"}))
-    load._handle_response(paid, build_response(500, {"code": "INTERNAL_ERROR"}))
-    load._handle_response(paid, build_response(403, {"code": "COMPLIANCE_REJECTED"}))
+    load.handle_response(paid, build_response(200, receipt | {"transaction_id": "txn_another"}))
+    load.handle_response(paid, build_response(402, {"code": "INSUFFICIENT_FUNDS"}))
+    load.handle_response(paid, build_response(500, {"code": "INTERNAL_ERROR"}))
+    load.handle_response(paid, build_response(403, {"code": "COMPLIANCE_REJECTED"}))
     assert [finding.kind for finding in findings.all[:3]] == [
         "wrong values",
         "wrong values",

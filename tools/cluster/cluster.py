@@ -50,7 +50,7 @@ class Cluster:
         self._requested_size = size or Size()
         self._settings = settings
         self._multi_host_nodes = multi_host_nodes
-        self._lock = FileLock(self.folder / "lock")
+        self.lock = FileLock(self.folder / "lock")
         self._layout: Layout | None = None
 
     @property
@@ -61,7 +61,7 @@ class Cluster:
     def prepare(self) -> None:
         """Choose the layout and write all configuration, without starting a process."""
         self.folder.mkdir(mode=0o711, parents=True, exist_ok=True)
-        if not self._lock.acquire():
+        if not self.lock.acquire():
             raise ClusterError(f"another cluster is already running in {self.folder}")
         user = resolve_server_user(self.folder / "postgres-1")
         if not user.can_search(self.folder):
@@ -115,7 +115,7 @@ class Cluster:
                 node.terminate()
             await asyncio.gather(*(node.wait(_STOP_TIMEOUT_SECONDS) for node in nodes))
         self._get_record().unlink(missing_ok=True)
-        self._lock.release()
+        self.lock.release()
 
     async def _find_leader(self) -> str | None:
         if self._layout is None or not self.nodes:

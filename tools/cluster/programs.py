@@ -53,15 +53,15 @@ def find_programs(user: ServerUser) -> Programs:
     except StoreError as error:
         raise ClusterError(str(error)) from error
     return Programs(
-        etcd=_find_debian_program("etcd"),
-        haproxy=_find_debian_program("haproxy"),
+        etcd=find_debian_program("etcd"),
+        haproxy=find_debian_program("haproxy"),
         valkey=_find_valkey(),
-        patroni=_find_patroni(user),
+        patroni=find_patroni(user),
         postgres_dir=postgres_dir,
     )
 
 
-def _find_debian_program(name: str) -> Program:
+def find_debian_program(name: str) -> Program:
     if found := find_system_program(name):
         return Program([found], {})
     for folder in ("usr/bin", "usr/sbin"):
@@ -85,7 +85,7 @@ def _find_valkey() -> Program:
     return Program([str(path)], {})
 
 
-def _find_patroni(user: ServerUser) -> Program:
+def find_patroni(user: ServerUser) -> Program:
     environment = INSTALL_DIR / "python"
     packages = next(environment.glob("lib/python*/site-packages/patroni"), None)
     if packages is None:

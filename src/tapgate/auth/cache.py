@@ -30,9 +30,9 @@ class Cache(Generic[K, V]):
         size: int = 10_000,
     ) -> None:
         self._signals = signals
-        self._load = load
+        self.load = load
         self._size = size
-        self._values: dict[K, V] = {}
+        self.values: dict[K, V] = {}
         #: Keys that were found at their last lookup.
         self._known_keys: dict[K, None] = {}
         self._generation = 0
@@ -41,14 +41,14 @@ class Cache(Generic[K, V]):
 
     async def get(self, key: K, cost: RateLimitCost = NO_COST) -> V | None:
         if self._signals.is_listening:
-            value = self._values.get(key)
+            value = self.values.get(key)
             if value is not None:
                 return value
         generation = self._generation
         value = await self._load_limited(key, cost)
         # Do not cache a value loaded during a change: it may be from before the change.
         if value is not None and self._signals.is_listening and generation == self._generation:
-            self._store(self._values, key, value)
+            self._store(self.values, key, value)
         return value
 
     async def _load_limited(self, key: K, cost: RateLimitCost) -> V | None:
@@ -56,7 +56,7 @@ class Cache(Generic[K, V]):
         if not is_known:
             await cost.take()
         try:
-            value = await self._load(key)
+            value = await self.load(key)
         except Exception:
             if not is_known:
                 await cost.refund()
@@ -75,4 +75,4 @@ class Cache(Generic[K, V]):
 
     def _invalidate(self) -> None:
         self._generation += 1
-        self._values.clear()
+        self.values.clear()

@@ -35,7 +35,7 @@ class Factors:
     def __init__(self, database: Database, vault: Vault, clock: Clock, *, mode: str) -> None:
         self._database = database
         self._vault = vault
-        self._clock = clock
+        self.clock = clock
         self.is_enabled = mode != SecondFactor.OFF
         self.is_required = mode == SecondFactor.REQUIRED
 
@@ -155,7 +155,7 @@ class Factors:
                    RETURNING true""",
                 admin_id,
                 self._vault.list_keyed_hashes(*_build_hash_input(admin_id, code)),
-                self._clock(),
+                self.clock(),
             )
         )
 
@@ -176,7 +176,7 @@ class Factors:
 
     def _find_step(self, admin_id: int, sealed: bytes, code: str) -> int | None:
         secret = self._vault.open(sealed, build_vault_context(admin_id)).decode()
-        return totp.find_step(secret, code.translate(_SEPARATORS), self._clock())
+        return totp.find_step(secret, code.translate(_SEPARATORS), self.clock())
 
 
 def build_otp_required_error(methods: Sequence[str], message: str) -> ApiError:

@@ -24,7 +24,7 @@ class LastSeen:
         self._clock = clock
         self._table = table
         # Lock rows in id order to avoid deadlocks with other processes that flush the same rows.
-        self._update_sql = f"""
+        self.update_sql = f"""
             WITH locked AS MATERIALIZED (
                 SELECT id FROM {table} WHERE id = ANY ($1::bigint[]) ORDER BY id
                 FOR NO KEY UPDATE
@@ -32,10 +32,10 @@ class LastSeen:
             UPDATE {table} SET {column} = greatest({column}, seen.at)
             FROM unnest($1::bigint[], $2::timestamptz[]) AS seen (id, at) JOIN locked USING (id)
             WHERE {table}.id = seen.id"""
-        self._pending: dict[int, datetime] = {}
+        self.pending: dict[int, datetime] = {}
 
     def touch(self, row_id: int) -> None:
-        self._pending[row_id] = self._clock()
+        self.pending[row_id] = self._clock()
 
     async def run(self) -> NoReturn:
         try:
@@ -48,11 +48,11 @@ class LastSeen:
                     await self.flush()
 
     async def flush(self) -> None:
-        seen, self._pending = self._pending, {}
+        seen, self.pending = self.pending, {}
         if not seen:
             return
         try:
-            await self._database.execute(self._update_sql, list(seen), list(seen.values()))
+            await self._database.execute(self.update_sql, list(seen), list(seen.values()))
         except BaseException:
-            self._pending = seen | self._pending
+            self.pending = seen | self.pending
             raise

@@ -57,11 +57,11 @@ class Logins:
     ) -> None:
         self._database = database
         self._vault = vault
-        self._passwords = passwords
+        self.passwords = passwords
         self._clock = clock
         self._factors = factors
         self._passkeys = passkeys
-        self._source_locks: WeakValueDictionary[LoginSource, asyncio.Lock] = WeakValueDictionary()
+        self.source_locks: WeakValueDictionary[LoginSource, asyncio.Lock] = WeakValueDictionary()
 
     async def authenticate(
         self,
@@ -82,7 +82,7 @@ class Logins:
         source = self._build_source(email, address)
         # Serialize the attempts from one source in this process: each attempt reserves a failure,
         # so concurrent logins with the correct password could otherwise exhaust the limit.
-        async with self._source_locks.setdefault(source, asyncio.Lock()):
+        async with self.source_locks.setdefault(source, asyncio.Lock()):
             await cost.take()
             try:
                 admin = await self._check_and_count(source, email.lower(), password, otp)
@@ -146,7 +146,7 @@ class Logins:
     @asynccontextmanager
     async def _count_failure(self, source: LoginSource) -> AsyncIterator[None]:
         """Count a failure, and release it if the body succeeds."""
-        async with self._source_locks.setdefault(source, asyncio.Lock()):
+        async with self.source_locks.setdefault(source, asyncio.Lock()):
             await login_failures.reserve(self._database, source, self._clock())
             yield
             await login_failures.release(self._database, source)
@@ -169,10 +169,10 @@ class Logins:
         stored = await self._database.fetchval(
             "SELECT password_hash FROM admins WHERE id = $1", admin_id
         )
-        async with self._source_locks.setdefault(source, asyncio.Lock()):
+        async with self.source_locks.setdefault(source, asyncio.Lock()):
             await login_failures.reserve(self._database, source, self._clock())
             try:
-                is_correct = await self._passwords.matches(stored, password, source.address)
+                is_correct = await self.passwords.matches(stored, password, source.address)
             except ApiError:
                 await login_failures.release(self._database, source)
                 raise
@@ -253,12 +253,12 @@ class Logins:
             "SELECT id, password_hash, status FROM admins WHERE email = $1", email
         )
         stored: str | None = admin and admin["password_hash"]
-        if not await self._passwords.matches(stored, password, address):
+        if not await self.passwords.matches(stored, password, address):
             return None
         if admin is None or stored is None or admin["status"] != AdminStatus.ACTIVE:
             return None
-        if self._passwords.is_outdated(stored):
-            new = await self._passwords.hash(password, address)
+        if self.passwords.is_outdated(stored):
+            new = await self.passwords.hash(password, address)
             if not await self._replace_hash(admin["id"], stored, new):
                 # A concurrent login has replaced it, or the password was changed.
                 return await self._find_admin(email, password, address)

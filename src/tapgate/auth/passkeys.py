@@ -78,17 +78,17 @@ class Passkeys:
         self._database = database
         self._challenges = PasskeyChallenges(database, vault, clock)
         self._clock = clock
-        self._relying_party = find_relying_party(public_url)
+        self.configured_relying_party = find_relying_party(public_url)
 
     @property
     def relying_party(self) -> RelyingParty:
-        if self._relying_party is None:
+        if self.configured_relying_party is None:
             raise ApiError(
                 Code.FORBIDDEN,
                 "Passkeys need a domain name. Set TAPGATE_PUBLIC_URL to this site's address.",
                 details={"required": ["domain_name"]},
             )
-        return self._relying_party
+        return self.configured_relying_party
 
     async def build_creation_options(
         self, admin: asyncpg.Record, session_id: int

@@ -90,7 +90,7 @@ class Sessions:
         self._factors = factors
         idle = None if idle_minutes is None else timedelta(minutes=idle_minutes)
         #: Maximum time without a request, for API sessions and for console sessions.
-        self._idle_limits = (idle, idle or DEFAULT_CONSOLE_IDLE)
+        self.idle_limits = (idle, idle or DEFAULT_CONSOLE_IDLE)
         self.last_seen = LastSeen(database, clock, "sessions", "last_seen_at")
         #: When this process last saw a session that has an idle limit.
         self._seen_at: dict[int, datetime] = {}
@@ -242,7 +242,7 @@ class Sessions:
 
     def get_idle_time(self, *, is_console: bool) -> datetime:
         """Return the time since which a session must have had a request."""
-        limit = self._idle_limits[is_console]
+        limit = self.idle_limits[is_console]
         return self._clock() - (SESSION_LIFETIME * 2 if limit is None else limit)
 
     async def authenticate(
@@ -258,7 +258,7 @@ class Sessions:
         principal = await self._cache.get(token.session_id, cost)
         if principal is None or principal.admin_id != token.admin_id:
             raise _build_ended_error()
-        if self._idle_limits[principal.is_console] is not None:
+        if self.idle_limits[principal.is_console] is not None:
             await self._require_recent_use(token.session_id, is_console=principal.is_console)
         if is_use:
             self._record_use(token.session_id)

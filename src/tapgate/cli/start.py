@@ -20,7 +20,7 @@ from tapgate_client.schemas.nodes import NodeRole
 
 def run_gateway(environ: Mapping[str, str], *, with_messenger: bool) -> None:
     settings = load_settings(environ)
-    services, prepare_hooks = _build_gateway_services(settings), [_load_gateway_hook(settings)]
+    services, prepare_hooks = build_gateway_services(settings), [_load_gateway_hook(settings)]
     if with_messenger:
         services.append(_build_messenger_service(settings, settings.host))
         prepare_hooks.append(_load_messenger_hook())
@@ -44,7 +44,7 @@ def run_gateway(environ: Mapping[str, str], *, with_messenger: bool) -> None:
         demo_file = settings.data_dir / "demo.txt"
         demo_hints = [f"  Sample requests:   cat {demo_file}"] if demo_file.exists() else []
         sign_in_hints = [f"  Sign in once:      {link}" for link in links]
-        sign_in_hints += _list_credential_hints(credentials, is_new=is_first_start)
+        sign_in_hints += list_credential_hints(credentials, is_new=is_first_start)
         return [
             *_list_gateway_hints(settings, sign_in_hints),
             *chat_hints,
@@ -69,7 +69,7 @@ def run_messenger(environ: Mapping[str, str], host: str | None) -> None:
         ) from error
 
 
-def _build_gateway_services(settings: Settings) -> list[Service]:
+def build_gateway_services(settings: Settings) -> list[Service]:
     """Return the gateway and its report workers, if it has any."""
     gateway = Service(
         "gateway",
@@ -153,7 +153,7 @@ def _list_gateway_hints(settings: Settings, sign_in_hints: Sequence[str]) -> lis
     ]
 
 
-def _list_credential_hints(file: Path, *, is_new: bool) -> list[str]:
+def list_credential_hints(file: Path, *, is_new: bool) -> list[str]:
     """Return the first admin's generated credentials, or the file that has them.
 
     The password is printed once: at the first start, and on a terminal, not in a log file.

@@ -27,7 +27,7 @@ class IdGenerator:
 
     def __init__(self, slot: int, milliseconds: Callable[[], int] | None = None) -> None:
         self._slot = (slot % SLOT_COUNT) << _COUNTER_BITS
-        self._milliseconds = milliseconds or (lambda: time.time_ns() // 1_000_000)
+        self.milliseconds = milliseconds or (lambda: time.time_ns() // 1_000_000)
         self._last_ms = 0
         self._counter = 0
 
@@ -38,7 +38,7 @@ class IdGenerator:
     @property
     def is_ahead(self) -> bool:
         """Whether new identifiers lead the clock, which was set back, by more than the maximum."""
-        now = max(0, self._milliseconds() - _EPOCH_MS)
+        now = max(0, self.milliseconds() - _EPOCH_MS)
         return self._last_ms - now > _MAX_CLOCK_LEAD_MS
 
     def reset(self, slot: int) -> None:
@@ -47,7 +47,7 @@ class IdGenerator:
         self._last_ms = self._counter = 0
 
     def __call__(self) -> int:
-        now = self._milliseconds() - _EPOCH_MS
+        now = self.milliseconds() - _EPOCH_MS
         if now > self._last_ms:
             self._last_ms, self._counter = now, 0
         else:

@@ -92,7 +92,7 @@ def _reencode(content: bytes, max_side: int) -> EncodedImage:
             raise _build_error(f"must be at most {max_side} pixels wide and high")
         if media_type == "image/png" and getattr(image, "is_animated", False):
             raise _build_error("must not be animated")
-        if media_type == "image/jpeg" and _count_jpeg_scans(content) > _MAX_JPEG_SCANS:
+        if media_type == "image/jpeg" and count_jpeg_scans(content) > _MAX_JPEG_SCANS:
             raise _build_error(f"must have at most {_MAX_JPEG_SCANS} scans")
         image.load()
         ImageOps.exif_transpose(image, in_place=True)
@@ -101,7 +101,7 @@ def _reencode(content: bytes, max_side: int) -> EncodedImage:
         return EncodedImage(media_type, _encode_png(image))
 
 
-def _count_jpeg_scans(content: bytes) -> int:
+def count_jpeg_scans(content: bytes) -> int:
     """Return the number of scans in a JPEG file's first image."""
     scans = position = 0
     while (match := _JPEG_MARKER.search(content, position)) is not None:

@@ -69,7 +69,7 @@ class WebApp(ABC, Generic[C, R]):
         self._cors: CorsPolicy | None = None
         self._client_addresses = ClientAddresses(services.settings.trusted_proxies)
         self._request_ids = RequestIdSource()
-        self._concurrency_limit = ConcurrencyLimit()
+        self.concurrency_limit = ConcurrencyLimit()
         self._router: Router[R] = Router()
         for route in routes:
             method, path = route.endpoint.method, route.endpoint.path
@@ -193,7 +193,7 @@ class WebApp(ABC, Generic[C, R]):
         if route.ignores_overload:
             context.body = await request.read_body(route.body_limit)
             return await self._run_route(route, parameters, context)
-        self._concurrency_limit.require_capacity()
+        self.concurrency_limit.require_capacity()
         pending_rejection = None
         if not request.is_complete:
             check_content_length(request.headers, route.body_limit)
@@ -203,7 +203,7 @@ class WebApp(ABC, Generic[C, R]):
             context.body = await request.read_body(route.body_limit)
         else:
             context.body = await self._receive_small_body(context, request, pending_rejection)
-        with self._concurrency_limit:
+        with self.concurrency_limit:
             work = self._run_route(route, parameters, context)
             return await (request.cancel_on_disconnect(work) if route.is_report else work)
 

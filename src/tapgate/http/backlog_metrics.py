@@ -26,7 +26,7 @@ class BacklogMetrics:
 
     def __init__(self, database: Database, queries: Sequence[str]) -> None:
         self._database = database
-        self._sql = " UNION ALL ".join(queries)
+        self.sql = " UNION ALL ".join(queries)
         self._result: CachedResult[list[asyncpg.Record]] = CachedResult(
             self._load, _MAX_AGE_SECONDS
         )
@@ -57,7 +57,7 @@ class BacklogMetrics:
             async with self._database.snapshot(timeout_seconds=TIMEOUT_SECONDS) as tx:
                 # The planner could prefer to read a whole table while its statistics are old.
                 send_ahead(tx, "SET LOCAL enable_seqscan = off")
-                rows: list[asyncpg.Record] = await tx.fetch(self._sql, timeout=TIMEOUT_SECONDS)
+                rows: list[asyncpg.Record] = await tx.fetch(self.sql, timeout=TIMEOUT_SECONDS)
                 return rows
         except (ApiError, TimeoutError, asyncpg.PostgresError):
             return []

@@ -19,12 +19,12 @@ _ADDRESS_SHARE_DIVISOR: Final = 4
 class BodyBudget:
     """Limit on request body bytes held until their responses are sent."""
 
-    __slots__ = ("_by_address", "_limit", "_share", "is_trusted", "used")
+    __slots__ = ("_limit", "_share", "by_address", "is_trusted", "used")
 
     def __init__(self, limit: int = MAX_PENDING_BODY_BYTES, share: int | None = None) -> None:
         self._limit = limit
         self._share = limit // _ADDRESS_SHARE_DIVISOR if share is None else share
-        self._by_address: dict[str, int] = {}
+        self.by_address: dict[str, int] = {}
         #: Returns whether an address is a trusted proxy, which forwards many clients' requests.
         self.is_trusted: Callable[[str], bool] = lambda _: False
         self.used = 0
@@ -40,7 +40,7 @@ class BodyBudget:
         if growth == 0:
             return charge
         key = get_address_key(address)
-        used = self._by_address.get(key, 0) + growth
+        used = self.by_address.get(key, 0) + growth
         if growth > 0 and (
             self.used + growth > self._limit
             or (used > self._share and not self.is_trusted(address))
@@ -48,7 +48,7 @@ class BodyBudget:
             return None
         self.used += growth
         if used:
-            self._by_address[key] = used
+            self.by_address[key] = used
         else:
-            del self._by_address[key]
+            del self.by_address[key]
         return charge

@@ -49,7 +49,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
     def __init__(self, server_state: ServerState, loop: asyncio.AbstractEventLoop | None) -> None:
         self._server = server_state
         self._loop = loop or asyncio.get_running_loop()
-        self._transport: asyncio.Transport
+        self.transport: asyncio.Transport
         self._peer = "local"
         self._is_reading = True
         self._backlog = memoryview(b"")  # received but not yet parsed
@@ -58,7 +58,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
             None  # bytes discarded since parsing ended; None while parsing
         )
         self._pause_timer: asyncio.TimerHandle | None = None  # ends a pause in reading
-        self._held_bytes = 0  # body bytes for requests without a response
+        self.held_bytes = 0  # body bytes for requests without a response
         self._charged_bytes = 0  # portion charged to the budget
         self._can_write = True
         self._write_waiter: asyncio.Future[None] | None = None
@@ -76,7 +76,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
         """Resume reading and request handling, for example when a timed pause ends."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
+        self.transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
         if isinstance(peer, tuple):
             self._peer = peer[0]
@@ -91,7 +91,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
         self._cancel_pause()
         self._server.connections.discard(self)
         self._drop_backlog()
-        self._held_bytes = 0
+        self.held_bytes = 0
         self._charge_budget()
         if self.on_lost is not None:
             self.on_lost()
@@ -112,7 +112,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
         """Write a body as fast as the client reads it."""
         async for chunk in stream:
             await self._wait_until_writable()
-            self._transport.write(chunk)
+            self.transport.write(chunk)
 
     async def _write_large_body(self, body: bytes) -> None:
         """Write a body as fast as the client reads it, without a copy per connection.
@@ -122,7 +122,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
         view = memoryview(body)
         for start in range(0, len(body), CHUNK_BYTES):
             await self._wait_until_writable()
-            self._transport.write(view[start : start + CHUNK_BYTES])
+            self.transport.write(view[start : start + CHUNK_BYTES])
 
     async def _wait_until_writable(self) -> None:
         while not (self._can_write or self.is_closed):
@@ -139,12 +139,12 @@ class BoundedConnection(ABC, asyncio.Protocol):
         """Close once pending data is written. Abort after `IDLE_TIMEOUT_SECONDS`."""
         self._deadline = self._loop.time() + IDLE_TIMEOUT_SECONDS
         self._cancel_pause()
-        self._transport.close()
+        self.transport.close()
 
     def _check_deadline(self) -> None:
         remaining = self._deadline - self._loop.time()
         if remaining <= 0:
-            self._transport.abort()
+            self.transport.abort()
         else:
             delay = min(remaining, MAX_DEADLINE_CHECK_SECONDS)
             self._timer = self._loop.call_later(delay, self._check_deadline)
@@ -189,12 +189,12 @@ class BoundedConnection(ABC, asyncio.Protocol):
     def _update_flow_control(self) -> None:
         """Let the transport read only while reading is enabled and the backlog is empty."""
         should_read = self._is_reading and not self._backlog
-        if should_read != self._is_transport_reading and not self._transport.is_closing():
+        if should_read != self._is_transport_reading and not self.transport.is_closing():
             self._is_transport_reading = should_read
             if should_read:
-                self._transport.resume_reading()
+                self.transport.resume_reading()
             else:
-                self._transport.pause_reading()
+                self.transport.pause_reading()
 
     def _pause_reading_for(self, seconds: float) -> None:
         """Pause reading for some time. TCP flow control holds back the client's data."""
@@ -212,7 +212,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
 
     def _charge_budget(self) -> bool:
         """Update the charge to the bytes held. Return False if the budget rejects it."""
-        charge = self.body_budget.resize(self._peer, self._charged_bytes, self._held_bytes)
+        charge = self.body_budget.resize(self._peer, self._charged_bytes, self.held_bytes)
         if charge is not None:
             self._charged_bytes = charge
         return charge is not None

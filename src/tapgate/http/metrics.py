@@ -148,7 +148,7 @@ class Metrics:
         self._collectors: list[Collector] = [self._shared]
         self._sources: list[MetricSource] = []
         self._thread = BoundedThreadPool("metrics", threads=1, max_pending=1)
-        self._rendered = CachedResult(self._update_and_render, MAX_AGE_SECONDS)
+        self.rendered = CachedResult(self._update_and_render, MAX_AGE_SECONDS)
 
     def add_collector(self, collector: Collector) -> None:
         self._collectors.append(collector)
@@ -169,7 +169,7 @@ class Metrics:
 
     async def scrape(self) -> bytes:
         """Return all metrics, at most a second old, in the Prometheus text format."""
-        return await self._rendered.get()
+        return await self.rendered.get()
 
     async def _update_and_render(self) -> bytes:
         for source in self._sources:

@@ -28,10 +28,10 @@ class OverloadError(ApiError):
 class ConcurrencyLimit:
     """Context manager that counts requests in progress and raises OverloadError at the limit."""
 
-    __slots__ = ("_count",)
+    __slots__ = ("count",)
 
     def __init__(self) -> None:
-        self._count = 0
+        self.count = 0
 
     def require_capacity(self) -> None:
         """Raise OverloadError at the limit, without taking a slot.
@@ -39,12 +39,12 @@ class ConcurrencyLimit:
         Call before waiting for a body. If slots were taken this early, slow or stalled clients
         could lock out all others.
         """
-        if self._count >= MAX_CONCURRENT_REQUESTS:
+        if self.count >= MAX_CONCURRENT_REQUESTS:
             raise OverloadError
 
     def __enter__(self) -> None:
         self.require_capacity()
-        self._count += 1
+        self.count += 1
 
     def __exit__(self, *_: object) -> None:
-        self._count -= 1
+        self.count -= 1

@@ -76,7 +76,7 @@ class HttpProtocol(BoundedConnection):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(server_state, _loop)
-        self._app = config.loaded_app
+        self.app = config.loaded_app
         self._parser = httptools.HttpRequestParser(self)
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
@@ -90,7 +90,7 @@ class HttpProtocol(BoundedConnection):
         self._current: HttpRequest | None = (
             None  # in progress, or still being received after an early response
         )
-        self._pipelined: deque[HttpRequest] = deque()
+        self.pipelined: deque[HttpRequest] = deque()
         self._is_http_1_0: bool | None = None  # from the first request; 1.0 closes after a response
         self._is_draining = False  # close after responding to the requests received so far
 
@@ -98,7 +98,7 @@ class HttpProtocol(BoundedConnection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._pipelined.clear()
+        self.pipelined.clear()
         if self._current is not None:
             self._current.on_disconnect()
         # Break reference cycles, so that memory is freed without the garbage collector.
@@ -182,7 +182,7 @@ class HttpProtocol(BoundedConnection):
                 )
                 if self._overhead_bytes > MAX_OVERHEAD_BYTES:
                     self._reject_malformed()
-        return b"" if rest is None else self._ignore_upgrade(rest)
+        return b"" if rest is None else self.ignore_upgrade(rest)
 
     def on_message_begin(self) -> None:
         self._has_begun = True
@@ -227,9 +227,9 @@ class HttpProtocol(BoundedConnection):
         if self._can_start:
             self._start(request)
         else:
-            self._pipelined.append(request)
+            self.pipelined.append(request)
             if (
-                len(self._pipelined) > MAX_PIPELINED_REQUESTS
+                len(self.pipelined) > MAX_PIPELINED_REQUESTS
                 or self._head_size + len(self._url) > _MAX_QUEUED_HEAD_BYTES
             ):
                 self._pause_reading()
@@ -240,12 +240,12 @@ class HttpProtocol(BoundedConnection):
         held = request.held_bytes
         request.append_body(body)
         self._body_bytes += len(body)
-        self._held_bytes += request.held_bytes - held
+        self.held_bytes += request.held_bytes - held
         if request.has_responded:
             if request.received_bytes > connection.LINGER_BYTES:
                 self._close()
             return
-        if self._held_bytes > FREE_BODY_BYTES and not self._charge_budget():
+        if self.held_bytes > FREE_BODY_BYTES and not self._charge_budget():
             request.reject_overloaded()
         if request.received_bytes > _MAX_UNREAD_BODY_BYTES and not request.is_reading_body:
             self._pause_reading()
@@ -263,7 +263,7 @@ class HttpProtocol(BoundedConnection):
             # while requests are queued because the client does not read earlier responses.
             self._deadline = NO_DEADLINE
 
-    def _ignore_upgrade(self, rest: memoryview) -> bytes | memoryview:
+    def ignore_upgrade(self, rest: memoryview) -> bytes | memoryview:
         """Ignore a protocol upgrade, such as the `h2c` that Java's HTTP client offers.
 
         The head is parsed again without the upgrade. The data after the head is returned for the
@@ -297,19 +297,19 @@ class HttpProtocol(BoundedConnection):
             return
         if current is None or not current.has_responded:
             error = ApiError(Code.INVALID_REQUEST, message or "The request is not valid HTTP/1.1.")
-            response = self._app.render_error(error)
+            response = self.app.render_error(error)
             traced_response = response._replace(
                 head=response.head + encode_header("x-request-id", secrets.token_hex(8))
             )
-            self._transport.write(
+            self.transport.write(
                 encode_response(traced_response, self._server.default_headers, keep_alive=False)
             )
         # A client that is still sending would lose the response if the connection closed now.
         self._discarded_bytes = 0
         self._drop_backlog()
         self._deadline = self._loop.time() + connection.LINGER_SECONDS
-        if not self._transport.is_closing():
-            self._transport.write_eof()
+        if not self.transport.is_closing():
+            self.transport.write_eof()
             self._resume_reading()
 
     # Sending
@@ -320,11 +320,11 @@ class HttpProtocol(BoundedConnection):
             request.has_requested_body = True
             self._set_receive_deadline(request)
             if b"expect" in request.headers:
-                self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+                self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self._resume_reading()
 
     async def _send_response(self, request: HttpRequest, response: Response) -> None:
-        stays_open = not self._is_draining or bool(self._pipelined)
+        stays_open = not self._is_draining or bool(self.pipelined)
         keep_alive = stays_open and request.keep_alive and request.is_complete
         if request.method == "HEAD":
             response = response._replace(body=b"")
@@ -341,7 +341,7 @@ class HttpProtocol(BoundedConnection):
         data = encode_response(head, self._server.default_headers, keep_alive=keep_alive)
         try:
             if request.method != "HEAD" and not self.is_closed:
-                self._transport.write(data)
+                self.transport.write(data)
                 data = b""
                 await self._write_large_body(response.body)
                 if response.stream is not None:
@@ -356,14 +356,14 @@ class HttpProtocol(BoundedConnection):
     ) -> None:
         """Write the rest of a response and continue with the next request."""
         request.has_responded = True
-        self._held_bytes -= request.held_bytes
+        self.held_bytes -= request.held_bytes
         request.held_bytes = 0
         request.discard_body()
         if self._charged_bytes:
             self._charge_budget()
         if self.is_closed:
             return
-        self._transport.write(data)
+        self.transport.write(data)
         if keep_alive:
             self._current = None
             self._deadline = self._loop.time() + connection.IDLE_TIMEOUT_SECONDS
@@ -384,7 +384,7 @@ class HttpProtocol(BoundedConnection):
 
     def _read_more_requests(self) -> None:
         """Resume reading, which a large body or many pipelined requests may have paused."""
-        if not self._is_draining and len(self._pipelined) < MAX_PIPELINED_REQUESTS:
+        if not self._is_draining and len(self.pipelined) < MAX_PIPELINED_REQUESTS:
             self._resume_reading()
 
     @property
@@ -392,8 +392,8 @@ class HttpProtocol(BoundedConnection):
         return self._current is None and self._can_write and self._pause_timer is None
 
     def _start_next(self) -> None:
-        if self._pipelined and self._can_start:
-            self._start(self._pipelined.popleft())
+        if self.pipelined and self._can_start:
+            self._start(self.pipelined.popleft())
             self._read_more_requests()
 
     def _start(self, request: HttpRequest) -> None:
@@ -406,11 +406,11 @@ class HttpProtocol(BoundedConnection):
 
     async def _handle_request(self, request: HttpRequest) -> None:
         try:
-            await self._send_response(request, await self._app.respond(request))
+            await self._send_response(request, await self.app.respond(request))
         except ClientDisconnectedError:
             pass
         except Exception as error:
             _log.error("http.response_failed", failure=logs.describe_exception(error))
         self._server.tasks.discard(request.task)
         if not request.has_responded:
-            self._transport.abort()
+            self.transport.abort()

@@ -111,11 +111,11 @@ async def serve(
         socket.socket(fileno=int(os.environ[LISTENER_FD_VARIABLE])) as listener,
         socket.socket(fileno=int(os.environ[LIFELINE_FD_VARIABLE])) as lifeline,
     ):
-        server = _Server(config, lifeline, limit, health, drain_seconds)
+        server = WorkerServer(config, lifeline, limit, health, drain_seconds)
         await server.serve(sockets=[listener])
 
 
-class _Server(uvicorn.Server):
+class WorkerServer(uvicorn.Server):
     def __init__(
         self,
         config: uvicorn.Config,
@@ -125,7 +125,7 @@ class _Server(uvicorn.Server):
         drain_seconds: float = 0,
     ) -> None:
         super().__init__(config)
-        self._lifeline = lifeline
+        self.lifeline = lifeline
         self._limit = limit
         self._health = health
         self._drain_seconds = drain_seconds
@@ -135,12 +135,12 @@ class _Server(uvicorn.Server):
         self._rejected_count = 0  # rejected connections since the last log line
         self._next_log_at = 0.0
         self._accept_batch = _MIN_ACCEPT_BATCH
-        self._connecting: set[asyncio.Task[None]] = set()
+        self.connecting: set[asyncio.Task[None]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        _freeze_startup_objects()
+        freeze_startup_objects()
         try:
-            self._lifeline.sendall(READY_BYTE)
+            self.lifeline.sendall(READY_BYTE)
         except OSError:  # the supervisor has died: exit without accepting connections
             self.should_exit = True
             return
@@ -148,7 +148,7 @@ class _Server(uvicorn.Server):
         for listener in sockets or []:
             listener.setblocking(False)
             _limit_kernel_buffers(listener)
-            loop.add_reader(listener, self._accept, listener)
+            loop.add_reader(listener, self.accept, listener)
         self.servers = []
         self.started = True
 
@@ -157,10 +157,10 @@ class _Server(uvicorn.Server):
             asyncio.get_running_loop().remove_reader(listener)
             self._accept_waiting(listener)
             listener.close()  # immediately: a connection that arrives in between is reset
-        await asyncio.gather(*self._connecting)  # `super().shutdown` must see them
+        await asyncio.gather(*self.connecting)  # `super().shutdown` must see them
         await super().shutdown()
 
-    def _accept(self, listener: socket.socket) -> None:
+    def accept(self, listener: socket.socket) -> None:
         """Accept a connection batch, then pause so that other workers can accept some.
 
         Without the pause, the fastest worker would accept most connections and keep them. The batch
@@ -192,7 +192,7 @@ class _Server(uvicorn.Server):
 
     def _resume_accepting(self, listener: socket.socket) -> None:
         if not self.should_exit:
-            asyncio.get_running_loop().add_reader(listener, self._accept, listener)
+            asyncio.get_running_loop().add_reader(listener, self.accept, listener)
 
     def _admit_connection(self, connection: socket.socket, address: str) -> None:
         on_lost = None
@@ -201,9 +201,9 @@ class _Server(uvicorn.Server):
             if on_lost is None:
                 self._reject_connection(connection)
                 return
-        task = asyncio.create_task(self._connect(connection, on_lost))
-        self._connecting.add(task)
-        task.add_done_callback(self._connecting.discard)
+        task = asyncio.create_task(self.connect(connection, on_lost))
+        self.connecting.add(task)
+        task.add_done_callback(self.connecting.discard)
 
     def _reject_connection(self, connection: socket.socket) -> None:
         """Send 503 without a transport or task, so that a connection flood stays cheap."""
@@ -229,7 +229,7 @@ class _Server(uvicorn.Server):
         response: Response = self.config.loaded_app.render_error(error)
         return encode_response(response, self.server_state.default_headers, keep_alive=False)
 
-    async def _connect(
+    async def connect(
         self, connection: socket.socket, on_lost: Callable[[], None] | None = None
     ) -> None:
         protocol = HttpProtocol(self.config, self.server_state, self.lifespan.state)
@@ -258,11 +258,11 @@ class _Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._drain)
-        loop.add_reader(self._lifeline, self._stop)
+        loop.add_reader(self.lifeline, self._stop)
         try:
             yield
         finally:
-            loop.remove_reader(self._lifeline)
+            loop.remove_reader(self.lifeline)
 
     def _drain(self) -> None:
         """Fail the readiness check, serve for `drain_seconds`, and then stop.
@@ -281,7 +281,7 @@ class _Server(uvicorn.Server):
 
     def _stop(self) -> None:
         self.should_exit = True
-        asyncio.get_running_loop().remove_reader(self._lifeline)
+        asyncio.get_running_loop().remove_reader(self.lifeline)
 
 
 def _limit_kernel_buffers(listener: socket.socket) -> None:
@@ -291,7 +291,7 @@ def _limit_kernel_buffers(listener: socket.socket) -> None:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
 
 
-def _freeze_startup_objects() -> None:
+def freeze_startup_objects() -> None:
     """Exclude startup objects from garbage collection, and collect less often."""
     gc.collect()
     gc.freeze()

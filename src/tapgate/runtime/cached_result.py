@@ -12,7 +12,7 @@ class CachedResult(Generic[T]):
 
     def __init__(self, compute: Callable[[], Awaitable[T]], max_age: float) -> None:
         self._compute = compute
-        self._max_age = max_age
+        self.max_age = max_age
         self._computed_at = float("-inf")
         self._computation: asyncio.Task[None] | None = None
         #: The latest result. None before the first.
@@ -21,7 +21,7 @@ class CachedResult(Generic[T]):
     async def get(self) -> T:
         """Return the latest result, or compute a new one if it is too old."""
         loop = asyncio.get_running_loop()
-        if self.latest is None or loop.time() - self._computed_at >= self._max_age:
+        if self.latest is None or loop.time() - self._computed_at >= self.max_age:
             if self._computation is None:
                 self._computation = loop.create_task(self._run())
             # Other callers wait for the same computation, so a canceled caller must not cancel it.

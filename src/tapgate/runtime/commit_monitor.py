@@ -44,7 +44,7 @@ class CommitMonitor:
     """
 
     def __init__(self, path: Path, probe: CommitProbe) -> None:
-        self._probe = probe
+        self.probe = probe
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             allocate(file, _SIZE)
@@ -73,7 +73,7 @@ class CommitMonitor:
         was_probed = 0 <= now - cells[_PROBED_AT] < PROBE_INTERVAL_SECONDS
         if not has_recent_commit and not was_probed:
             cells[_PROBED_AT] = now
-            reason = await self._probe()
+            reason = await self.probe()
             if reason is not None:
                 self._fail(reason, RECOVERY_SECONDS)
         problem = self._get_failure()

@@ -38,12 +38,12 @@ class FairLimit:
         self._timeout = timeout
         self._running: Counter[Hashable] = Counter()
         #: Groups with waiting callers, in round-robin order.
-        self._waiters: dict[Hashable, deque[_Waiter]] = {}
+        self.waiters: dict[Hashable, deque[_Waiter]] = {}
 
     @contextlib.asynccontextmanager
     async def slot(self, group: Hashable) -> AsyncIterator[None]:
         """Hold a slot for the context. Wait for a free slot, or raise 503."""
-        if self._can_run(group) and group not in self._waiters:
+        if self._can_run(group) and group not in self.waiters:
             self._acquire(group)
         else:
             await self._wait_for_slot(group)
@@ -69,7 +69,7 @@ class FairLimit:
     async def _wait_for_slot(self, group: Hashable) -> None:
         self._ensure_queue_room(group)
         waiter: _Waiter = asyncio.get_running_loop().create_future()
-        self._waiters.setdefault(group, deque()).append(waiter)
+        self.waiters.setdefault(group, deque()).append(waiter)
         try:
             async with asyncio.timeout(self._timeout):
                 await waiter
@@ -83,31 +83,31 @@ class FairLimit:
             raise
 
     def _ensure_queue_room(self, group: Hashable) -> None:
-        queued = len(self._waiters.get(group, ()))
+        queued = len(self.waiters.get(group, ()))
         if queued >= self._max_queue_per_group:
             raise unavailable(self._busy_message)
-        if sum(map(len, self._waiters.values())) < self._max_queue:
+        if sum(map(len, self.waiters.values())) < self._max_queue:
             return
-        longest_group = max(self._waiters, key=lambda other: len(self._waiters[other]))
-        if len(self._waiters[longest_group]) <= queued + 1:
+        longest_group = max(self.waiters, key=lambda other: len(self.waiters[other]))
+        if len(self.waiters[longest_group]) <= queued + 1:
             raise unavailable(self._busy_message)
-        displaced = self._waiters[longest_group][-1]
+        displaced = self.waiters[longest_group][-1]
         self._remove_waiter(longest_group, displaced)
         if not displaced.done():  # a done waiter has just timed out or been canceled
             displaced.set_exception(unavailable(self._busy_message))
 
     def _remove_waiter(self, group: Hashable, waiter: _Waiter) -> None:
-        queue = self._waiters.get(group)
+        queue = self.waiters.get(group)
         if queue is not None and waiter in queue:
             queue.remove(waiter)
             if not queue:
-                del self._waiters[group]
+                del self.waiters[group]
 
     def _grant_free_slots(self) -> None:
-        for group in list(self._waiters):
+        for group in list(self.waiters):
             if not self._can_run(group):
                 continue
-            queue = self._waiters.pop(group)
+            queue = self.waiters.pop(group)
             while queue and queue[0].done():  # timed out or canceled, but not yet removed
                 queue.popleft()
             if not queue:
@@ -115,4 +115,4 @@ class FairLimit:
             self._acquire(group)
             queue.popleft().set_result(None)
             if queue:
-                self._waiters[group] = queue  # moved to the end of the round-robin order
+                self.waiters[group] = queue  # moved to the end of the round-robin order

@@ -91,12 +91,12 @@ class HealthMonitor:
     def __init__(
         self, settings: Settings, probe: Probe, commits: CommitMonitor | None = None
     ) -> None:
-        self._probe = probe
+        self.probe = probe
         self.commits = commits
-        self._folder = get_shared_folder(settings.data_dir)
+        self.folder = get_shared_folder(settings.data_dir)
         self._max_clock_offset = settings.max_clock_offset
         self._requires_sync_replication = settings.require_sync_replication
-        self._status = CachedResult(self._check, MAX_AGE_SECONDS)
+        self.status = CachedResult(self._check, MAX_AGE_SECONDS)
         #: Offset between the database clock and the clock that most nodes agree on.
         self.reference_offset = 0.0
         #: Set by the server when it begins to shut down.
@@ -105,11 +105,11 @@ class HealthMonitor:
     @property
     def latest(self) -> HealthStatus | None:
         """The latest check result, or None before the first."""
-        return self._status.latest
+        return self.status.latest
 
     async def get_status(self) -> HealthStatus:
         """Return the latest check result, or check again if it is too old."""
-        return await self._status.get()
+        return await self.status.get()
 
     async def get_readiness(self) -> Readiness:
         if self.is_draining:
@@ -132,7 +132,7 @@ class HealthMonitor:
         server: ServerStatus | None = None
         with contextlib.suppress(ApiError, TimeoutError, asyncpg.PostgresError):
             async with asyncio.timeout(PROBE_TIMEOUT_SECONDS):
-                server = await self._probe()
+                server = await self.probe()
         problems = self._list_problems(server)
         if server is not None and not server.is_read_only and self.commits is not None:
             problem = await self.commits.get_problem()
@@ -154,7 +154,7 @@ class HealthMonitor:
                 and server.replication.mode != ReplicationMode.SYNCHRONOUS
             ):
                 problems.append(NotReadyReason.NO_SYNCHRONOUS_STANDBY)
-        if _is_disk_full(self._folder):
+        if _is_disk_full(self.folder):
             problems.append(NotReadyReason.DISK_FULL)
         return problems
 

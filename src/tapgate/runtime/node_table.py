@@ -19,10 +19,10 @@ class NodeTable:
     Every write is eight bytes, so a killed process leaves no half-written number.
     """
 
-    _SET_COUNT = 8192
+    SET_COUNT = 8192
 
     def __init__(self, path: Path, *, cells_per_set: int) -> None:
-        size = self._SET_COUNT * cells_per_set * _CELL_BYTES
+        size = self.SET_COUNT * cells_per_set * _CELL_BYTES
         self._cells_per_set = cells_per_set
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         allocate(self._file, size)
@@ -44,5 +44,5 @@ class NodeTable:
     def _compute_location(self, key: str) -> tuple[int, int]:
         """Return a key's tag and the index of its set's first cell."""
         digest = hashlib.blake2b(key.encode(), digest_size=16).digest()
-        set_index = int.from_bytes(digest[8:]) % self._SET_COUNT
+        set_index = int.from_bytes(digest[8:]) % self.SET_COUNT
         return int.from_bytes(digest[:8], signed=True) or 1, set_index * self._cells_per_set

@@ -100,7 +100,7 @@ class NodeRegistry:
         self, settings: Settings, role: NodeRole, database: Database, health: HealthMonitor
     ) -> None:
         self._settings = settings
-        self._role = role
+        self.role = role
         self._database = database
         self._health = health
         self._fingerprint = compute_fingerprint(settings, role)
@@ -138,7 +138,7 @@ class NodeRegistry:
         try:
             async with self._database.transaction() as tx:
                 await tx.execute(_COMMIT_LOCALLY_SQL)
-                await tx.execute(_DELETE_SQL, self._settings.node_id, self._role)
+                await tx.execute(_DELETE_SQL, self._settings.node_id, self.role)
         except (ApiError, asyncpg.PostgresError) as error:
             _log.warning("nodes.not_removed", error=type(error).__name__)  # it expires
 
@@ -171,7 +171,7 @@ class NodeRegistry:
         await tx.execute(
             _UPSERT_SQL,
             self._settings.node_id,
-            self._role,
+            self.role,
             self._host,
             self._port,
             VERSION,
@@ -184,7 +184,7 @@ class NodeRegistry:
 
     def _is_predecessor(self, node: Node) -> bool:
         """Return whether an entry is from an earlier run of this node that was killed."""
-        return (node.host, node.port, node.role) == (self._host, self._port, self._role)
+        return (node.host, node.port, node.role) == (self._host, self._port, self.role)
 
     def _compare(self, node: Node) -> list[str]:
         _require_common_keys(node, list_secret_keys(self._fingerprint))

@@ -50,9 +50,9 @@ class ChildProcess:
         self._service = service
         self._responder = responder
         self._stop_seconds = drain_seconds + _KILL_TIMEOUT_SECONDS
-        self._module = module
-        self._listener = listener
-        self._environ = environ
+        self.module = module
+        self.listener = listener
+        self.environ = environ
         self.ready = asyncio.Event()
 
     async def supervise(self) -> NoReturn:
@@ -82,7 +82,7 @@ class ChildProcess:
         with lifeline, contextlib.ExitStack() as stack:
             with child_end:
                 try:
-                    process = await self._spawn(child_end)
+                    process = await self.spawn(child_end)
                 except OSError as error:
                     return f"could not start ({error.strerror}: {error.filename})"
             try:
@@ -96,15 +96,15 @@ class ChildProcess:
             finally:
                 await _stop_process(process, self._stop_seconds)
 
-    async def _spawn(self, child_end: socket.socket) -> asyncio.subprocess.Process:
+    async def spawn(self, child_end: socket.socket) -> asyncio.subprocess.Process:
         descriptors = {
-            LISTENER_FD_VARIABLE: self._listener.fileno(),
+            LISTENER_FD_VARIABLE: self.listener.fileno(),
             LIFELINE_FD_VARIABLE: child_end.fileno(),
         }
         return await asyncio.create_subprocess_exec(
-            *build_command(self._module),
+            *build_command(self.module),
             stdin=asyncio.subprocess.DEVNULL,
-            env={**self._environ, **{name: str(number) for name, number in descriptors.items()}},
+            env={**self.environ, **{name: str(number) for name, number in descriptors.items()}},
             pass_fds=tuple(descriptors.values()),
             # Ctrl-C in the terminal must reach only the supervisor, which stops the workers before
             # PostgreSQL.

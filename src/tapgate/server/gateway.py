@@ -237,7 +237,7 @@ async def main(
             report_socket=os.environ.get(REPORT_SOCKET_VARIABLE) or None,
         ) as services,
         services.nodes.remove_on_exit(),
-        _start_background_tasks(services),
+        start_background_tasks(services),
     ):
         await worker.serve(
             create(services),
@@ -247,7 +247,7 @@ async def main(
         )
 
 
-def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[None]:
+def start_background_tasks(services: Services) -> AbstractAsyncContextManager[None]:
     queue_services = dataclasses.replace(services, database=services.queue_database)
     message_sender = MessageSender(queue_services)
     return run_background_tasks(

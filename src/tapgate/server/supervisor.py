@@ -78,8 +78,8 @@ def run(
     """Run the services until a stop signal. Raise an error if they cannot be started."""
     interrupt_on_signals()
     with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
-        listeners = [stack.enter_context(_bind_with_retries(service)) for service in services]
-        postgres = stack.enter_context(_run_embedded_postgres(settings))
+        listeners = [stack.enter_context(bind_with_retries(service)) for service in services]
+        postgres = stack.enter_context(run_embedded_postgres(settings))
         url = postgres.url if postgres is not None else str(settings.database_url)
         environ = {**environ, "TAPGATE_DATABASE_URL": url, "TAPGATE_NODE_ID": settings.node_id}
         responders = [
@@ -166,7 +166,7 @@ def provide_database_url(settings: Settings, *, exclusive: bool = False) -> Iter
 
 
 @contextlib.contextmanager
-def _run_embedded_postgres(settings: Settings) -> Iterator[EmbeddedPostgres | None]:
+def run_embedded_postgres(settings: Settings) -> Iterator[EmbeddedPostgres | None]:
     if settings.database_url is not None:
         yield None
         return
@@ -234,7 +234,7 @@ def cancel_on_signals(on_stop: Callable[[], object] = lambda: None) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop)
 
 
-def _bind_with_retries(service: Service) -> socket.socket:
+def bind_with_retries(service: Service) -> socket.socket:
     """Bind the service's port, without listening; retry briefly while the port is in use."""
     deadline = time.monotonic() + _BIND_TIMEOUT_SECONDS
     while True:

@@ -76,7 +76,7 @@ async def test_full_queue_is_counted_as_a_failure(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pos = await PosDriver.create(harness)
-    monkeypatch.setattr(harness.services.ledger, "_max_pending", 0)
+    monkeypatch.setattr(harness.services.ledger, "max_pending", 0)
     assert (await pos.pay()).status_code == 503
     samples = await scrape(harness)
     assert samples[TRANSACTIONS, "SERVICE_UNAVAILABLE", "failed", "pos_payment"] == 1
@@ -218,7 +218,7 @@ async def test_backlog_queries_run_once_for_many_scrapes(
         database, ["SELECT 'a' AS queue, 1 AS jobs, 0 AS oldest, 0 AS overdue"]
     )
     await metrics.update()
-    monkeypatch.setattr(metrics, "_sql", "SELECT 1 / 0")
+    monkeypatch.setattr(metrics, "sql", "SELECT 1 / 0")
     await metrics.update()
     assert collect(metrics)["tapgate_queue_jobs", "a"] == 1
     failing = BacklogMetrics(database, ["SELECT 1 / 0"])

@@ -189,7 +189,7 @@ async def test_clock_error_of_the_database_does_not_stop_all_nodes(services: Ser
     health.reference_offset = compute_reference_offset(
         [build_record("a", 600.0), build_record("b", 600.0)]
     )
-    health._status._max_age = 0
+    health.status.max_age = 0
     assert (await health.get_readiness()).ready
 
 

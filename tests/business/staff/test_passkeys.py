@@ -426,7 +426,7 @@ def test_relying_party_is_derived_from_the_public_url(
 async def test_passkeys_need_a_domain_name(
     passkeys: PasskeyClient, ada: Headers, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(services.authenticator.passkeys, "_relying_party", None)
+    monkeypatch.setattr(services.authenticator.passkeys, "configured_relying_party", None)
     response = await passkeys.client.post("/api/v1/admin/login/passkey/options")
     assert get_code(response) == (403, "FORBIDDEN")
     assert "TAPGATE_PUBLIC_URL" in response.json()["message"]

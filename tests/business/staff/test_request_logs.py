@@ -194,7 +194,7 @@ async def test_requests_stay_queued_while_the_database_is_unavailable(
     await harness.services.queue_database.close()
     with pytest.raises(Exception, match="SERVICE_UNAVAILABLE"):
         await request_log.flush()
-    monkeypatch.setattr(request_log, "_database", harness.services.database)
+    monkeypatch.setattr(request_log, "database", harness.services.database)
     assert len(await list_logs(harness)) == 1
 
 
@@ -202,13 +202,13 @@ async def test_log_can_be_without_bodies_or_off(
     harness: Harness, request_log: RequestLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = await harness.create_api_key("cards:read")
-    monkeypatch.setattr(request_log, "_has_bodies", False)
+    monkeypatch.setattr(request_log, "has_bodies", False)
     await harness.get("/api/v1/cards/NONE-1", auth=key)
     (log,) = await list_logs(harness)
     assert log["error_code"] == "CARD_NOT_FOUND"
     details = await get_details(harness, log)
     assert (details["request_body"], details["response_body"]) == (None, None)
-    monkeypatch.setattr(request_log, "_is_enabled", False)
+    monkeypatch.setattr(request_log, "is_enabled", False)
     await harness.get("/api/v1/cards", auth=key)
     assert await list_logs(harness) == [log]
 

@@ -299,7 +299,7 @@ async def test_nodes_join_only_if_they_can_read_each_others_data(
     async def join(harness: Harness, port: int) -> None:
         settings = harness.services.settings.replace(port=port, node_id=str(port))
         registry = type(harness.services.nodes)(
-            settings, harness.services.nodes._role, harness.database, harness.services.health
+            settings, harness.services.nodes.role, harness.database, harness.services.health
         )
         assert await registry.join() == []
 

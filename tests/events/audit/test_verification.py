@@ -50,13 +50,13 @@ def create_entries(database: Database, write_entry: WriteEntry) -> Callable[[int
 def rehashed_entries(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Collect the sequence numbers of the entries whose hashes are recomputed."""
     numbers: list[int] = []
-    is_linked = chain._is_linked
+    is_linked = chain.is_linked
 
     def record_and_check(row: Any, *arguments: Any) -> bool:
         numbers.append(row["sequence"])
         return is_linked(row, *arguments)
 
-    monkeypatch.setattr(chain, "_is_linked", record_and_check)
+    monkeypatch.setattr(chain, "is_linked", record_and_check)
     return numbers
 
 

@@ -348,9 +348,7 @@ async def test_running_gateway_sends_receipts_to_the_messenger(harness: Harness)
     messenger = FakeMessenger(services.settings.service_secrets["gateway"])
     async with messenger.listen():
         settings = services.settings.replace(messenger_url=messenger.url)
-        async with gateway._start_background_tasks(
-            dataclasses.replace(services, settings=settings)
-        ):
+        async with gateway.start_background_tasks(dataclasses.replace(services, settings=settings)):
             sender = await create_subscriber(harness, "Ibrahim", "100")
             receiver = await create_subscriber(harness)
             transaction_id = await submit_and_get_id(
@@ -423,7 +421,7 @@ async def test_receipt_of_a_killed_process_is_sent_when_its_lease_expires(
         async def cancel(_: object) -> None:
             raise asyncio.CancelledError
 
-        monkeypatch.setattr(killed, "_post", cancel)
+        monkeypatch.setattr(killed, "post", cancel)
         await submit_and_get_id(harness, chart.TRANSFER_P2P, payer, receiver, "10.00")
         with pytest.raises(asyncio.CancelledError):
             await ReceiptWorker(services, killed).enqueue_due()

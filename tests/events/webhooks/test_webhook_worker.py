@@ -255,7 +255,7 @@ async def test_delivery_leased_by_a_killed_process_is_sent_by_another(
     killed = WebhookWorker(services_with_fake_clock, {})
     await killed.start_due_attempts()
     await wait_until_equal(lambda: _count_received(receiver), 1)
-    await killed._shut_down(within=0)
+    await killed.shut_down(within=0)
     receiver.allow_responses.set()
 
     fake_clock.advance(seconds=29)

@@ -21,7 +21,7 @@ from tapgate.http import worker
 from tapgate.http.body_budget import FREE_BODY_BYTES, BodyBudget
 from tapgate.http.connection import BoundedConnection
 from tapgate.http.connection_limit import ConnectionLimit
-from tapgate.http.worker import _Server
+from tapgate.http.worker import WorkerServer
 from tapgate.messenger.web import render_error
 
 
@@ -135,10 +135,10 @@ async def serve(gateway: EdgeApp, connections: ConnectionLimit) -> AsyncIterator
     config.load()
     lifeline, supervisor_end = socket.socketpair()
     with lifeline, supervisor_end, socket.create_server(("127.0.0.1", 0)) as listener:
-        server = worker._Server(config, lifeline, connections)
+        server = worker.WorkerServer(config, lifeline, connections)
         server.lifespan = config.lifespan_class(config)
         listener.setblocking(False)
-        asyncio.get_running_loop().add_reader(listener, server._accept, listener)
+        asyncio.get_running_loop().add_reader(listener, server.accept, listener)
         try:
             yield listener.getsockname()[1]
         finally:
@@ -163,14 +163,14 @@ def listener() -> Iterator[socket.socket]:
 
 
 @pytest.fixture
-async def server(gateway: EdgeApp, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[_Server]:
+async def server(gateway: EdgeApp, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WorkerServer]:
     """A server that accepts connections only when the test calls `_accept`."""
     monkeypatch.setattr(worker, "ACCEPT_PAUSE_SECONDS", 3600.0)
     config = build_server_config(gateway.app)
     config.load()
     lifeline, supervisor_end = socket.socketpair()
     with lifeline, supervisor_end:
-        server = _Server(config, lifeline)
+        server = WorkerServer(config, lifeline)
         server.lifespan = config.lifespan_class(config)
         yield server
         for connection in list(server.server_state.connections):
@@ -193,10 +193,10 @@ def count_pending_connections(listener: socket.socket) -> int:
     return int.from_bytes(tcp_info[24:28], sys.byteorder)
 
 
-async def accept_connections(server: _Server, listener: socket.socket) -> int:
+async def accept_connections(server: WorkerServer, listener: socket.socket) -> int:
     before = len(server.server_state.connections)
-    server._accept(listener)
-    await asyncio.gather(*server._connecting)
+    server.accept(listener)
+    await asyncio.gather(*server.connecting)
     await asyncio.sleep(0)
     return len(server.server_state.connections) - before
 
@@ -207,7 +207,7 @@ def close_connections(clients: list[socket.socket]) -> None:
 
 
 async def test_accept_batch_grows_while_connections_are_pending_and_then_resets(
-    server: _Server, listener: socket.socket
+    server: WorkerServer, listener: socket.socket
 ) -> None:
     clients = await open_connections(listener, 11)
     assert [await accept_connections(server, listener) for _ in range(4)] == [2, 3, 4, 2]
@@ -219,7 +219,7 @@ async def test_accept_batch_grows_while_connections_are_pending_and_then_resets(
 
 
 async def test_too_many_open_files_leaves_connections_in_the_queue(
-    server: _Server, listener: socket.socket
+    server: WorkerServer, listener: socket.socket
 ) -> None:
     class ExhaustedListener:
         def accept(self) -> None:
@@ -229,27 +229,27 @@ async def test_too_many_open_files_leaves_connections_in_the_queue(
             return listener.fileno()
 
     clients = await open_connections(listener, 1)
-    server._accept(ExhaustedListener())  # type: ignore[arg-type]
+    server.accept(ExhaustedListener())  # type: ignore[arg-type]
     assert await accept_connections(server, listener) == 1
     close_connections(clients)
 
 
-async def test_connection_lost_before_its_setup_is_not_registered(server: _Server) -> None:
+async def test_connection_lost_before_its_setup_is_not_registered(server: WorkerServer) -> None:
     lost = socket.socket()  # closed, so every operation on it fails
     lost.close()
-    await server._connect(lost)
+    await server.connect(lost)
     assert server.server_state.connections == set()
 
 
 async def test_data_that_a_client_does_not_read_fills_no_large_buffers(
-    server: _Server, listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+    server: WorkerServer, listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "_freeze_startup_objects", lambda: None)
+    monkeypatch.setattr(worker, "freeze_startup_objects", lambda: None)
     await server.startup([listener])
     transports: list[Any] = []
 
     def is_blocked() -> bool:
-        transports[:] = [item._transport for item in server.server_state.connections]
+        transports[:] = [item.transport for item in server.server_state.connections]
         return any(transport.get_write_buffer_size() for transport in transports)
 
     try:
@@ -272,13 +272,13 @@ async def test_data_that_a_client_does_not_read_fills_no_large_buffers(
 
 
 async def test_worker_accepts_nothing_when_the_supervisor_exits_before_startup(
-    server: _Server, listener: socket.socket
+    server: WorkerServer, listener: socket.socket
 ) -> None:
     clients = await open_connections(listener, 1)
     lifeline, supervisor_end = socket.socketpair()
     supervisor_end.close()
     with lifeline:
-        server._lifeline = lifeline
+        server.lifeline = lifeline
         await server.startup([listener])
         await wait_until(lambda: server.should_exit)
     assert not server.server_state.connections

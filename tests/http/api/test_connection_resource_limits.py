@@ -84,7 +84,7 @@ async def test_chunk_framing_is_accepted_in_proportion_to_the_body(port: int) ->
 @pytest.mark.usefixtures("traced_memory")
 async def test_tiny_chunks_use_less_memory_than_three_times_their_size(gateway: EdgeApp) -> None:
     client = connect(SimulatedLoop())
-    client.protocol._app = gateway.app
+    client.protocol.app = gateway.app
     data = b"2\r\nxx\r\n" * 8_000
     client.send(CHUNKED_HEAD)
     await drain_event_loop()
@@ -92,7 +92,7 @@ async def test_tiny_chunks_use_less_memory_than_three_times_their_size(gateway: 
     client.send(data)
     await drain_event_loop()
     after, _ = tracemalloc.get_traced_memory()
-    assert client.protocol._held_bytes == 16_000
+    assert client.protocol.held_bytes == 16_000
     assert after - before < 3 * 16_000
     client.close()
 
@@ -111,11 +111,11 @@ async def test_pipelined_requests_are_parsed_as_responses_are_sent(
     longest = 0
     for _ in range(reads):
         client.send(request * (count // reads))
-        longest = max(longest, len(client.protocol._pipelined))
+        longest = max(longest, len(client.protocol.pipelined))
     async with asyncio.timeout(60):
         while len(client.responses) < count:
             await asyncio.sleep(0)
-            longest = max(longest, len(client.protocol._pipelined))
+            longest = max(longest, len(client.protocol.pipelined))
     _, peak = tracemalloc.get_traced_memory()
     # Data of one parsing step may exceed the limit of 16 requests.
     assert longest <= (2 if filler else 100)
@@ -289,7 +289,7 @@ async def test_client_that_sends_a_body_below_the_minimum_rate_is_disconnected(
     """No single pause exceeds the stall timeout."""
     loop = SimulatedLoop()
     client = connect(loop)
-    client.protocol._app = gateway.app
+    client.protocol.app = gateway.app
     client.send(ECHO_HEAD + b"Content-Length: 16000\r\n\r\n")
     while not client.closed:
         await loop.advance(pause)
@@ -301,7 +301,7 @@ async def test_client_that_sends_a_body_below_the_minimum_rate_is_disconnected(
 async def test_body_at_the_minimum_rate_is_received(gateway: EdgeApp) -> None:
     loop = SimulatedLoop()
     client = connect(loop)
-    client.protocol._app = gateway.app
+    client.protocol.app = gateway.app
     client.send(ECHO_HEAD + b"Content-Length: 16384\r\n\r\n")
     for _ in range(16):
         await loop.advance(1.0)
@@ -348,7 +348,7 @@ def test_one_untrusted_address_holds_at_most_a_quarter_of_the_budget() -> None:
     assert budget.resize(second, 500, FREE_BODY_BYTES + 2_000) == 2_000
     for address, charged in ((second, 2_000), ("192.0.2.1", 2_000), (proxy, 4_000)):
         assert budget.resize(address, charged, 0) == 0
-    assert (budget.used, budget._by_address) == (0, {})
+    assert (budget.used, budget.by_address) == (0, {})
 
 
 async def test_bodies_of_one_address_above_a_quarter_of_the_budget_get_503(

@@ -20,10 +20,10 @@ class ConcurrentCallers:
     """Starts callers that hold a slot until `finish` and records the order in which they run."""
 
     def __init__(self, limit: FairLimit) -> None:
-        self._limit = limit
+        self.limit = limit
         self.run_order: list[str] = []
         self.tasks: list[asyncio.Task[None]] = []
-        self._gate = asyncio.Semaphore(0)
+        self.gate = asyncio.Semaphore(0)
 
     async def start(self, *groups: str) -> None:
         for group in groups:
@@ -32,7 +32,7 @@ class ConcurrentCallers:
 
     async def finish(self, count: int = 1) -> None:
         for _ in range(count):
-            self._gate.release()
+            self.gate.release()
             for _ in range(5):
                 await asyncio.sleep(0)
 
@@ -42,9 +42,9 @@ class ConcurrentCallers:
         return [outcome.status if isinstance(outcome, ApiError) else 200 for outcome in done]
 
     async def _call(self, group: str) -> None:
-        async with self._limit.slot(group):
+        async with self.limit.slot(group):
             self.run_order.append(group)
-            await self._gate.acquire()
+            await self.gate.acquire()
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ async def test_caller_canceled_when_it_gets_a_slot_passes_the_slot_on(
     callers: ConcurrentCallers,
 ) -> None:
     await callers.start("a", "b", "c")
-    callers._gate.release()
+    callers.gate.release()
     await asyncio.sleep(0)  # "a" leaves and passes its slot to "b", which has not run yet
     callers.tasks[1].cancel()
     await drain_event_loop()
@@ -122,9 +122,9 @@ async def test_caller_canceled_when_it_gets_a_slot_passes_the_slot_on(
 async def test_canceled_waiter_does_not_block_its_group(callers: ConcurrentCallers) -> None:
     await callers.start("a", "b", "b")
     # The first "b" is canceled, and "a" releases its slot before "b" is removed from the queue.
-    (canceled_waiter, _) = callers._limit._waiters["b"]
+    (canceled_waiter, _) = callers.limit.waiters["b"]
     canceled_waiter.cancel()
-    callers._gate.release()
+    callers.gate.release()
     await drain_event_loop()
     assert callers.run_order == ["a", "b"]
 
@@ -132,7 +132,7 @@ async def test_canceled_waiter_does_not_block_its_group(callers: ConcurrentCalle
 async def test_canceled_waiter_can_be_displaced() -> None:
     callers = ConcurrentCallers(build_limit(queue=2))
     await callers.start("a", "b", "b")
-    callers._limit._waiters["b"][-1].cancel()
+    callers.limit.waiters["b"][-1].cancel()
     await callers.start("c")
     await callers.finish(3)
     assert callers.run_order == ["a", "b", "c"]

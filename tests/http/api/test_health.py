@@ -17,7 +17,7 @@ from tapgate_client.schemas.health import Replication
 @pytest.fixture
 def uncached(gateway: EdgeApp, monkeypatch: pytest.MonkeyPatch) -> EdgeApp:
     """The gateway without a cache of check results."""
-    monkeypatch.setattr(gateway.services.health._status, "_max_age", 0)
+    monkeypatch.setattr(gateway.services.health.status, "max_age", 0)
     return gateway
 
 
@@ -80,7 +80,7 @@ def set_clock_behind(gateway: EdgeApp) -> None:
 
 
 def remove_data_folder(gateway: EdgeApp) -> None:
-    gateway.services.health._folder /= "missing"
+    gateway.services.health.folder /= "missing"
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ async def test_draining_node_is_not_ready_but_healthy(uncached: EdgeApp) -> None
 async def test_many_checks_query_the_database_once(
     gateway: EdgeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gateway.services.health._status, "_max_age", 60)
+    monkeypatch.setattr(gateway.services.health.status, "max_age", 60)
     paths = ["/ready", "/health"] * 100
     responses = await asyncio.gather(*(gateway.client.get(path) for path in paths))
     assert {response.status_code for response in responses} == {200}
@@ -139,7 +139,7 @@ async def test_canceled_check_does_not_cancel_the_check_of_others(
         await release.wait()
         return await probe()
 
-    monkeypatch.setattr(gateway.services.health, "_probe", wait_and_probe)
+    monkeypatch.setattr(gateway.services.health, "probe", wait_and_probe)
     monitor = gateway.services.health
     first, second = (asyncio.create_task(monitor.get_status()) for _ in range(2))
     await asyncio.sleep(0)

@@ -168,7 +168,7 @@ async def test_metrics_are_rendered_at_most_once_a_second_and_in_a_thread(
     assert len({response.content for response in responses}) == 1
     assert len(threads) == 1
     assert threads[0] != threading.get_ident()
-    monkeypatch.setattr(gateway.app.metrics._rendered, "_max_age", 0.0)
+    monkeypatch.setattr(gateway.app.metrics.rendered, "max_age", 0.0)
     await gateway.client.get("/metrics")
     assert len(threads) == 2
 

@@ -35,7 +35,7 @@ async def fill_slots(gateway: EdgeApp) -> list[asyncio.Task[int]]:
         return (await gateway.client.post("/api/v1/waits")).status_code
 
     tasks = [asyncio.create_task(send_request()) for _ in range(MAX_CONCURRENT)]
-    while gateway.app._concurrency_limit._count < MAX_CONCURRENT:
+    while gateway.app.concurrency_limit.count < MAX_CONCURRENT:
         await asyncio.sleep(0)
     return tasks
 
@@ -98,7 +98,7 @@ async def test_every_outcome_releases_the_slot(gateway: EdgeApp) -> None:
             for _ in range(2 * MAX_CONCURRENT):
                 response = await gateway.client.post(path, headers=headers, content=b"{")
                 assert response.status_code != 503
-    assert gateway.app._concurrency_limit._count == 0
+    assert gateway.app.concurrency_limit.count == 0
 
 
 async def test_overload_response_does_not_wait_for_the_body(server: EdgeServer) -> None:

@@ -51,13 +51,13 @@ class Node:
         return sum([(await self.take(key)).is_allowed for _ in range(count)])
 
     async def work(self) -> None:
-        await self.leased._request_leases()
-        await self.leased._return_unused()
+        await self.leased.request_leases()
+        await self.leased.return_unused()
 
     def lose_background_work(self) -> None:
         """Forget the leases to be returned, as if the process had been killed."""
-        self.leased._requests.clear()
-        self.leased._deposited.clear()
+        self.leased.requests.clear()
+        self.leased.deposited.clear()
 
     async def close(self) -> None:
         await self.leased.close()
@@ -119,7 +119,7 @@ async def lease(node: Node, key: str = "key") -> int:
     """Send requests until the node has leased tokens. Return the number of requests."""
     assert await node.take_many(key, MIN_LEASE) == MIN_LEASE
     await node.work()
-    assert node.leased._deposited
+    assert node.leased.deposited
     return MIN_LEASE
 
 
@@ -216,7 +216,7 @@ async def test_rarely_used_bucket_is_not_leased(
             assert await node.take_many("key", MIN_LEASE - 1) == MIN_LEASE - 1
             clock.advance(300_000)
             await node.work()
-        assert not node.leased._deposited
+        assert not node.leased.deposited
 
 
 async def test_nearly_exhausted_bucket_is_not_leased(
@@ -227,7 +227,7 @@ async def test_nearly_exhausted_bucket_is_not_leased(
         assert found == [True] * (RATE.burst - 7)
         assert await first.take_many("key", MIN_LEASE) == MIN_LEASE
         await first.work()
-        assert not first.leased._deposited
+        assert not first.leased.deposited
         assert await second.take_many("key", 4) == 3
 
 
@@ -297,14 +297,14 @@ async def test_tokens_from_an_earlier_boot_are_not_used(
 async def test_full_table_serves_further_keys_without_leases(
     valkey: ValkeyServer, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(NodeLeases, "_SET_COUNT", 1)
+    monkeypatch.setattr(NodeLeases, "SET_COUNT", 1)
     async with run_nodes(valkey, tmp_path, 1) as [node]:
-        for number in range(NodeLeases._WAYS):
+        for number in range(NodeLeases.WAYS):
             await lease(node, f"key {number}")
         assert await node.take_many("another", RATE.burst + 1) == RATE.burst
         await node.work()
-        assert "another" not in node.leased._deposited
-        assert all(node.leased.take(f"key {n}", RATE) for n in range(NodeLeases._WAYS))
+        assert "another" not in node.leased.deposited
+        assert all(node.leased.take(f"key {n}", RATE) for n in range(NodeLeases.WAYS))
 
 
 async def test_refunded_token_of_a_leased_bucket_can_be_taken(

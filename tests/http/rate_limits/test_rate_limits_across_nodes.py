@@ -98,7 +98,7 @@ def run_without_waiting(coroutine: Coroutine[Any, Any, RateLimitResult]) -> Rate
 
 
 async def wait_until_available(throttle: Throttle, is_available: bool) -> None:
-    cache = throttle._cache_buckets
+    cache = throttle.cache_buckets
     assert cache is not None
     async with asyncio.timeout(60):
         while cache.is_available is not is_available:
@@ -107,8 +107,8 @@ async def wait_until_available(throttle: Throttle, is_available: bool) -> None:
 
 def set_cache_timeout(throttle: Throttle, seconds: float) -> None:
     """Change the timeout for a cache's open and future connections."""
-    assert throttle._cache_buckets is not None
-    pool = throttle._cache_buckets._redis.connection_pool
+    assert throttle.cache_buckets is not None
+    pool = throttle.cache_buckets.redis.connection_pool
     pool.connection_kwargs["socket_timeout"] = seconds
     for connection in (*pool._available_connections, *pool._in_use_connections):
         connection.socket_timeout = seconds
@@ -120,11 +120,11 @@ async def test_requests_do_not_wait_for_a_paused_cache(
     monkeypatch.setattr(cache_buckets, "RETRY_SECONDS", 0.05)
     with ValkeyServer(port=free_port()) as server:
         throttle = Throttle(load_settings(tmp_path, TAPGATE_CACHE_URL=server.connection_url))
-        assert throttle._leased_buckets is not None
+        assert throttle.leased_buckets is not None
         assert server._process is not None
         try:
             async with asyncio.timeout(60):
-                while not throttle._leased_buckets._deposited:
+                while not throttle.leased_buckets.deposited:
                     assert (await throttle.take_leased("busy")).is_allowed
             server._process.send_signal(signal.SIGSTOP)
             try:
@@ -159,7 +159,7 @@ async def test_read_only_cache_is_not_used_until_it_accepts_writes(
             assert (await throttle.take("key")).is_allowed
             server.client().execute_command("REPLICAOF", "127.0.0.1", server.port)
             assert (await throttle.take("key")).is_allowed
-            assert not throttle._cache_buckets.is_available  # type: ignore[union-attr]
+            assert not throttle.cache_buckets.is_available  # type: ignore[union-attr]
             server.client().execute_command("REPLICAOF", "NO", "ONE")
             await wait_until_available(throttle, True)
         finally:
@@ -169,17 +169,17 @@ async def test_read_only_cache_is_not_used_until_it_accepts_writes(
 async def test_only_authenticated_callers_use_leases(valkey: ValkeyServer, tmp_path: Path) -> None:
     valkey.client().flushall()
     async with run_edge_app(tmp_path, TAPGATE_CACHE_URL=valkey.connection_url) as gateway:
-        leased = gateway.services.throttle._leased_buckets
+        leased = gateway.services.throttle.leased_buckets
         assert leased is not None
         for _ in range(2 * MIN_LEASE):
             response = await gateway.client.get("/api/v1/things")
             assert response.status_code == 401
-        assert not leased._requests
-        assert not leased._deposited
+        assert not leased.requests
+        assert not leased.deposited
         async with asyncio.timeout(60):
-            while not leased._deposited:
+            while not leased.deposited:
                 response = await gateway.client.get(
                     "/api/v1/things", headers=build_bearer_headers(READER)
                 )
                 assert 0 <= int(response.headers["x-ratelimit-remaining"]) < 200
-        assert set(leased._deposited) == {READER.rate_limit_key}
+        assert set(leased.deposited) == {READER.rate_limit_key}

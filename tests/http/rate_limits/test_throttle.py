@@ -165,7 +165,7 @@ def test_buckets_from_an_earlier_boot_start_full(tmp_path: Path, clock: FakeMono
 def test_full_table_never_rejects_a_new_key(
     buckets: NodeBuckets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(NodeBuckets, "_SET_COUNT", 2)
+    monkeypatch.setattr(NodeBuckets, "SET_COUNT", 2)
     for _ in range(SLOW_RATE.burst):
         assert buckets.take("busy").is_allowed
     assert not buckets.take("busy").is_allowed
@@ -230,7 +230,7 @@ async def test_full_bucket_expires_from_the_cache(valkey: ValkeyServer) -> None:
     try:
         assert (await node.take("brief")).is_allowed
         deadline = time.monotonic() + 30
-        while await node._redis.exists("tapgate:rate:brief"):
+        while await node.redis.exists("tapgate:rate:brief"):
             assert time.monotonic() < deadline
     finally:
         await node.close()
@@ -280,7 +280,7 @@ async def test_node_limits_apply_without_the_cache_until_it_is_back(
         url = server.connection_url
         throttle = Throttle(load_settings(tmp_path, TAPGATE_CACHE_URL=url, TAPGATE_RATE_BURST="1"))
         assert (await throttle.take("key")).is_allowed
-        cache = throttle._cache_buckets
+        cache = throttle.cache_buckets
         assert cache is not None
         assert cache.is_available
     try:
@@ -362,7 +362,7 @@ async def test_failed_authentication_takes_a_token_from_the_address(tmp_path: Pa
 def test_buckets_in_one_table_have_independent_rates(
     buckets: NodeBuckets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(NodeBuckets, "_SET_COUNT", 1)
+    monkeypatch.setattr(NodeBuckets, "SET_COUNT", 1)
     slow, fast = RateLimit(1, 2), RateLimit(1000, 1)
     results = [buckets.take("slow", slow) for _ in range(3)]
     assert [result.is_allowed for result in results] == [True, True, False]

@@ -270,7 +270,7 @@ async def test_payments_continue_while_months_are_archived(
     monkeypatch.setattr(archive_steps, "PAUSE_SECONDS", 0)
     assert await history.verify() == {}
     attempts = 0
-    detach = archive_steps._detach
+    detach = archive_steps.detach
 
     async def detach_late(tx: Any, *arguments: Any) -> None:
         nonlocal attempts
@@ -280,6 +280,6 @@ async def test_payments_continue_while_months_are_archived(
             raise asyncpg.LockNotAvailableError
         await detach(tx, *arguments)
 
-    monkeypatch.setattr(archive_steps, "_detach", detach_late)
+    monkeypatch.setattr(archive_steps, "detach", detach_late)
     await history.run()
     assert attempts == 18

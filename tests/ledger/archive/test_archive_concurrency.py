@@ -44,14 +44,14 @@ async def test_month_is_not_archived_while_a_backup_reads_it(
     """The backup's snapshot is taken, and no entry is read yet."""
     assert await history.verify() == {}
     monkeypatch.setattr(archive_steps, "MAX_ATTEMPTS", 1)
-    build_manifest = backup._build_manifest
+    build_manifest = backup.build_manifest
 
     async def archive_and_build(*arguments: Any) -> Any:
         with pytest.raises(StoreError, match="other sessions use the tables"):
             await history.run()
         return await build_manifest(*arguments)
 
-    monkeypatch.setattr(backup, "_build_manifest", archive_and_build)
+    monkeypatch.setattr(backup, "build_manifest", archive_and_build)
     manifest, _ = await backup.create_backup(history.url, io.BytesIO(), VAULT, ignore_progress)
     assert manifest.tables["archived_months"] == 0
     for table in ("entries", "transactions"):
@@ -112,7 +112,7 @@ async def test_ranges_that_span_months_are_divided_by_a_full_verification(
 
     with monkeypatch.context() as patch:
         patch.setattr(verify, "RANGE_SIZE", 7)
-        patch.setattr(verify, "_list_months", list_no_months)
+        patch.setattr(verify, "list_months", list_no_months)
         assert await history.verify() == {}
     assert await history.verify() == {}
     with pytest.raises(StoreError, match="2026_03 is not verified"):

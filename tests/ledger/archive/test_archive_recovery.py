@@ -129,7 +129,7 @@ async def test_entry_that_was_added_after_the_comparison_is_found(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert await history.verify() == {}
-    read = archive_steps._read_contents
+    read = archive_steps.read_contents
     change = "SET session_replication_role = replica; {}; SET session_replication_role = origin"
     entry = history.payments[0]
 
@@ -140,7 +140,7 @@ async def test_entry_that_was_added_after_the_comparison_is_found(
         )
         return contents
 
-    monkeypatch.setattr(archive_steps, "_read_contents", read_and_add)
+    monkeypatch.setattr(archive_steps, "read_contents", read_and_add)
     with pytest.raises(StoreError, match="2026_03 was changed while it was archived"):
         await history.run()
     assert await history.database.fetchval("SELECT count(*) FROM archived_months") == 0

@@ -264,7 +264,7 @@ async def test_commission_statements_run_only_for_cash_and_once_per_batch(
 async def test_recent_cash_query_uses_its_index(ledger: LedgerDriver) -> None:
     """Tests empty tables, because a connection may keep a plan made before the first rows."""
     plans: list[str] = []
-    async with ledger.ledger._database.connection() as connection:
+    async with ledger.ledger.database.connection() as connection:
 
         class ExplainingConnection:
             async def fetch(self, sql: str, *values: Any) -> list[Any]:

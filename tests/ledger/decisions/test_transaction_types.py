@@ -38,7 +38,7 @@ async def test_p2p_sender_pays_the_fee_on_top_of_the_amount(ledger: LedgerDriver
 async def test_one_fee_rate_applies_to_the_whole_amount(
     ledger: LedgerDriver, amount: int, fee: int
 ) -> None:
-    rules = await ledger.ledger._get_rules(ledger.database)  # type: ignore[arg-type]
+    rules = await ledger.ledger.get_rules(ledger.database)  # type: ignore[arg-type]
     assert rules.calculate_fee(chart.TRANSFER_P2P, amount) == (fee, "sender")
 
 

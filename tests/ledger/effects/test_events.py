@@ -28,7 +28,7 @@ async def subscribe_to_events(ledger: LedgerDriver, *events: str) -> int:
         endpoint_id,
         list(events),
     )
-    ledger.ledger._low_float_threshold = LOW_FLOAT_AMOUNT
+    ledger.ledger.low_float_threshold = LOW_FLOAT_AMOUNT
     ledger.ledger.invalidate_rules()
     return endpoint_id
 

@@ -37,7 +37,7 @@ REVIEW_KINDS = (PAYMENT_RELEASED, PAYMENT_REJECTED)
 
 
 def enable_receipts(ledger: LedgerDriver, *kinds: str) -> None:
-    ledger.ledger._notification_kinds = frozenset(kinds)
+    ledger.ledger.notification_kinds = frozenset(kinds)
     ledger.ledger.invalidate_rules()
 
 
@@ -269,7 +269,7 @@ async def test_each_drop_below_the_low_float_threshold_notifies_the_agent(
 ) -> None:
     agent, customer = await ledger.create_agent(150_00), await ledger.create_subscriber(10_00)
     processor = await ledger.create_processor()
-    ledger.ledger._low_float_threshold = 100_00
+    ledger.ledger.low_float_threshold = 100_00
     enable_receipts(ledger)
     await ledger.submit_batch([build_payment(customer, processor, 1_00)])
     baseline = list(statements)

@@ -71,7 +71,7 @@ async def test_locked_table_fails_pending_commands_and_later_ones_succeed(
     async with other_session.transaction():
         await other_session.execute("LOCK TABLE transactions IN ACCESS EXCLUSIVE MODE")
         await submit_to_outage(ledger, *commands)
-        assert not ledger.ledger._pending
+        assert not ledger.ledger.queue_length
         assert ledger.ledger.batch_stats.batches == 0
     outcomes = await asyncio.gather(*(ledger.submit(command) for command in commands))
     assert {(outcome.code, outcome.replayed) for outcome in outcomes} == {(None, False)}

@@ -55,7 +55,7 @@ async def test_command_whose_decision_raises_fails_alone(
             raise RuntimeError("key not found")
         return is_correct_pin(state, pin)
 
-    monkeypatch.setattr(ledger.ledger, "_is_correct_pin", raise_for_one_pin)
+    monkeypatch.setattr(ledger.ledger, "is_correct_pin", raise_for_one_pin)
     good = await build_transfers(ledger, 2, payer_pin=PIN)
     (bad,) = await build_transfers(ledger, 1, payer_pin="6666")
     outcomes = await ledger.submit_batch([good[0], bad, good[1]])
@@ -122,7 +122,7 @@ async def test_deadlock_or_unique_violation_retries_the_batch(
 async def test_full_queue_rejects_further_commands_immediately(
     ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger.ledger, "_max_pending", 2)
+    monkeypatch.setattr(ledger.ledger, "max_pending", 2)
     commands = await build_transfers(ledger, 10)
     results = await asyncio.gather(
         *(ledger.submit(command) for command in commands), return_exceptions=True
@@ -218,20 +218,20 @@ async def test_review_decision_retries_if_the_transaction_appears_during_load(
     held = (await ledger.submit(build_p2p(sender, receiver, 600_000_00))).require_accepted()
     assert held.status == "under_review"
     account_id = await ledger.get_account_id(receiver)
-    original = load._lock_accounts
+    original = load.lock_accounts
 
     async def omit_payee_once(*arguments: Any) -> Any:
-        monkeypatch.setattr(load, "_lock_accounts", original)
+        monkeypatch.setattr(load, "lock_accounts", original)
         return [row for row in await original(*arguments) if row["id"] != account_id]
 
-    monkeypatch.setattr(load, "_lock_accounts", omit_payee_once)
+    monkeypatch.setattr(load, "lock_accounts", omit_payee_once)
     release = ReviewDecision(transaction_id=held.transaction_id, release=True)
     assert (await ledger.submit(release)).code is None
     assert ledger.ledger.batch_stats.retries == 1
 
 
 @pytest.mark.parametrize(
-    ("kind", "lock"), [(chart.POS_PAYMENT, "execute_ahead"), (chart.TRANSFER_P2P, "_lock_accounts")]
+    ("kind", "lock"), [(chart.POS_PAYMENT, "execute_ahead"), (chart.TRANSFER_P2P, "lock_accounts")]
 )
 async def test_card_linked_during_load_retries_the_batch(
     ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch, kind: str, lock: str

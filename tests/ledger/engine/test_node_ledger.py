@@ -191,7 +191,7 @@ async def workers(
         workers.append(driver)
         await wait_until((tmp_path / "ledger.sock").exists)
     await remove_limits(workers[0])
-    await wait_until(lambda: workers[1].ledger._writer is not None)
+    await wait_until(lambda: workers[1].ledger.writer is not None)
     yield workers
     for worker in workers:
         await worker.close()
@@ -247,7 +247,7 @@ async def test_worker_with_enough_commands_for_efficient_batches_executes_them_i
     assert all(isinstance(outcome, Outcome) and outcome.code is None for outcome in outcomes)
     # The commands before the minimum is reached are executed by the writer.
     assert (writer.executed - before, other.executed) == (minimum - 1, 11)
-    assert writer.ledger._estimate_commands(64, 0) > 0  # has no commands itself
+    assert writer.ledger.estimate_commands(64, 0) > 0  # has no commands itself
 
 
 async def test_worker_with_few_commands_uses_the_writer_again(
@@ -265,7 +265,7 @@ async def test_worker_with_few_commands_uses_the_writer_again(
 def test_worker_executes_its_commands_until_they_become_fewer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    load, seconds = node_ledger._OwnLoad(), itertools.count()
+    load, seconds = node_ledger.OwnLoad(), itertools.count()
     minimum, kept = node_ledger.MIN_OWN_BATCH, node_ledger.MIN_OWN_BATCH_KEPT
     states = []
     for concurrent in (minimum - 1, minimum, kept, kept - 1, minimum - 1, 1):
@@ -285,7 +285,7 @@ async def test_writer_with_enough_commands_does_not_wait_for_other_workers(
     monkeypatch.setattr(node_ledger, "PEAK_SECONDS", 0.0)
     writer = workers[0]
     await submit_to_all([writer], await build_transfers(writer, node_ledger.MIN_OWN_BATCH))
-    assert writer.ledger._estimate_commands(64, 0) == 0
+    assert writer.ledger.estimate_commands(64, 0) == 0
 
 
 async def test_writer_waits_for_commands_that_arrive_later_than_its_own(
@@ -295,15 +295,15 @@ async def test_writer_waits_for_commands_that_arrive_later_than_its_own(
     commands = await build_transfers(writer, 6)
     monkeypatch.setattr(node_ledger, "MAX_BATCH_SECONDS", 60.0)
     has_own_commands = asyncio.Event()
-    gather_own = Ledger._gather_batch
+    gather_own = Ledger.gather_batch
 
     async def gather(ledger: Ledger) -> None:
         await gather_own(ledger)
         has_own_commands.set()
 
-    monkeypatch.setattr(Ledger, "_gather_batch", gather)
-    writer.ledger._last_batch_seconds, writer.ledger._last_batch_end = 60.0, monotonic()
-    writer.ledger._expected_commands = len(commands)
+    monkeypatch.setattr(Ledger, "gather_batch", gather)
+    writer.ledger.last_batch_seconds, writer.ledger.last_batch_end = 60.0, monotonic()
+    writer.ledger.expected_commands = len(commands)
     before = writer.ledger.batch_stats.batches
     first = asyncio.create_task(submit_to_all([writer], commands[:2]))
     await has_own_commands.wait()
@@ -314,11 +314,11 @@ async def test_writer_waits_for_commands_that_arrive_later_than_its_own(
 async def test_writer_does_not_wait_long_after_the_last_batch(workers: list[Worker]) -> None:
     ledger = workers[0].ledger
     (command,) = await build_transfers(workers[0], 1)
-    ledger._expected_commands, ledger._last_batch_seconds = 64, node_ledger.MAX_BATCH_SECONDS
-    ledger._last_batch_end = monotonic() - 1.0
-    ledger._has_expected.set()
+    ledger.expected_commands, ledger.last_batch_seconds = 64, node_ledger.MAX_BATCH_SECONDS
+    ledger.last_batch_end = monotonic() - 1.0
+    ledger.has_expected.set()
     assert (await workers[0].submit(command)).code is None
-    assert ledger._has_expected.is_set()  # cleared only to wait
+    assert ledger.has_expected.is_set()  # cleared only to wait
 
 
 @pytest.mark.parametrize(
@@ -334,21 +334,21 @@ async def test_writer_waits_only_if_commands_arrive_after_batches(
     workers: list[Worker], size: int, arrived: int, expected: int
 ) -> None:
     ledger = workers[0].ledger
-    ledger._batches_without_wait = 0
-    assert ledger._estimate_commands(size, arrived) == expected
+    ledger.batches_without_wait = 0
+    assert ledger.estimate_commands(size, arrived) == expected
 
 
 async def test_one_batch_of_several_waits_so_that_groups_of_clients_merge(
     workers: list[Worker],
 ) -> None:
     ledger = workers[0].ledger
-    ledger._batches_without_wait = 0
-    estimates = [ledger._estimate_commands(32, 32) for _ in range(32)]
+    ledger.batches_without_wait = 0
+    estimates = [ledger.estimate_commands(32, 32) for _ in range(32)]
     assert estimates == ([0] * 15 + [56]) * 2
 
 
 async def test_worker_that_is_alone_does_not_wait(workers: list[Worker]) -> None:
-    assert workers[1].ledger._estimate_commands(64, 0) == 0
+    assert workers[1].ledger.estimate_commands(64, 0) == 0
 
 
 async def test_declines_rejections_and_replays_are_the_same_through_the_writer(
@@ -497,11 +497,11 @@ async def test_stopping_writer_hands_over_without_an_error(
     outcomes = await asyncio.gather(*submitted)
     assert {outcome.code for outcome in outcomes} == {None}
     assert other.executed > 0
-    await wait_until(lambda: other.ledger._lock._descriptor is not None)
+    await wait_until(lambda: other.ledger.lock.descriptor is not None)
     third = await Worker.open(
         database_url, other.database, slot=3, create=partial(NodeLedger, tmp_path / "ledger.sock")
     )
-    await wait_until(lambda: third.ledger._writer is not None)  # type: ignore[attr-defined]
+    await wait_until(lambda: third.ledger.writer is not None)  # type: ignore[attr-defined]
     assert (await third.submit(commands[0])).replayed
     await third.close()
 
@@ -522,13 +522,13 @@ async def test_lost_writer_is_503_for_waiting_commands_and_the_next_ones_succeed
         blocked.set()
         await asyncio.get_running_loop().create_future()
 
-    monkeypatch.setattr(writer.ledger, "_run_batch", block)
+    monkeypatch.setattr(writer.ledger, "run_batch", block)
     waiting = asyncio.create_task(submit_to_all([other], commands[:3]))
     await blocked.wait()
-    assert writer.ledger._worker is not None
-    writer.ledger._worker.cancel()  # as if the process were killed
-    for channel in list(writer.ledger._channels):
-        channel._stream.transport.abort()
+    assert writer.ledger.worker is not None
+    writer.ledger.worker.cancel()  # as if the process were killed
+    for channel in list(writer.ledger.channels):
+        channel.stream.transport.abort()
     errors = await waiting
     expected = [Code.SERVICE_UNAVAILABLE] * 3
     assert [error.code for error in errors if isinstance(error, ApiError)] == expected
@@ -536,7 +536,7 @@ async def test_lost_writer_is_503_for_waiting_commands_and_the_next_ones_succeed
     assert [outcome.code for outcome in outcomes if isinstance(outcome, Outcome)] == [None] * 6
     assert other.executed == 6
     monkeypatch.undo()
-    writer.ledger._worker = None
+    writer.ledger.worker = None
 
 
 async def test_unresponsive_writer_is_abandoned(
@@ -546,13 +546,13 @@ async def test_unresponsive_writer_is_abandoned(
     first, second = await build_transfers(writer, 2)
     monkeypatch.setattr(local_rpc, "RESPONSE_TIMEOUT_SECONDS", 0.2)
     released = asyncio.Event()
-    run_batch = writer.ledger._run_batch
+    run_batch = writer.ledger.run_batch
 
     async def hang(*arguments: Any) -> Any:
         await released.wait()
         return await run_batch(*arguments)
 
-    monkeypatch.setattr(writer.ledger, "_run_batch", hang)
+    monkeypatch.setattr(writer.ledger, "run_batch", hang)
     (error,) = await submit_to_all([other], [first])
     assert isinstance(error, ApiError) and error.code is Code.SERVICE_UNAVAILABLE
     monkeypatch.setattr(local_rpc, "RESPONSE_TIMEOUT_SECONDS", 30.0)
@@ -580,7 +580,7 @@ async def test_writer_that_reads_nothing_is_left_without_waiting_for_it(
 
     path = tmp_path / "hung.sock"
     async with await asyncio.start_unix_server(greet_only, path, limit=1):
-        connection = await node_ledger._WriterConnection.open(path)
+        connection = await node_ledger.WriterConnection.open(path)
         assert connection is not None
         monkeypatch.setattr(local_rpc, "RESPONSE_TIMEOUT_SECONDS", 0.2)
         outcomes = [connection.submit(command) for _ in range(2000)]

@@ -132,7 +132,7 @@ async def test_shutdown_logs_replay_counts_that_cannot_be_flushed(
     async def raise_unavailable(*_: object) -> str:
         raise unavailable("The database cannot be reached")
 
-    monkeypatch.setattr(other.ledger._database, "execute", raise_unavailable)
+    monkeypatch.setattr(other.ledger.database, "execute", raise_unavailable)
     with capture_logs() as lines:
         await other.close()
     assert [line["event"] for line in lines] == ["ledger.replay_counts_lost"]
@@ -155,7 +155,7 @@ async def test_transaction_chain_shows_the_number_and_time_of_replays(harness: H
         assert response.status_code == 200, response.text
     url = f"/api/v1/transactions/{response.json()['transaction_id']}/chain"
     earliest, admin = datetime.now(UTC) - timedelta(minutes=1), await harness.create_admin("S")
-    async with gateway._start_background_tasks(harness.services), asyncio.timeout(30):
+    async with gateway.start_background_tasks(harness.services), asyncio.timeout(30):
         while (replays := (await harness.get(url, auth=admin)).json()["replays"])["count"] < 2:
             await asyncio.sleep(0.05)
     assert replays["count"] == 2

@@ -245,13 +245,13 @@ async def test_expired_media_url_is_reported_as_missing(
     graph: GraphClient, provider: Provider, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     media_id = provider.media.add(IMAGE_BYTES, "image/jpeg")
-    get_media_info = graph._get_media_info
+    get_media_info = graph.get_media_info
 
     async def get_media_info_after_expiry(*args: Any) -> dict[str, Any]:
         media_info = await get_media_info(*args)
         clock.advance(minutes=5)
         return media_info
 
-    monkeypatch.setattr(graph, "_get_media_info", get_media_info_after_expiry)
+    monkeypatch.setattr(graph, "get_media_info", get_media_info_after_expiry)
     with pytest.raises(MediaError, match="was not found"):
         await graph.fetch_media(media_id)

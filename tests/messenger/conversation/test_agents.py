@@ -162,7 +162,7 @@ def test_cash_out_waits_for_the_customer() -> None:
 def ask_customer() -> ConversationDriver:
     """Return a customer's chat in which an agent's cash-out waits."""
     chat = ConversationDriver()
-    chat.gateway.float._ask("80.00")
+    chat.gateway.float.ask_for_float("80.00")
     return chat
 
 

@@ -413,7 +413,7 @@ def test_payment_rejected_by_compliance_is_not_offered_again(language, words, is
             chat.person = save_recipient(chat)
         outcome = RequestRejected(code="COMPLIANCE_REJECTED")
         if request == "wallet.create_quote":
-            quote = chat.gateway._build_quote(500)
+            quote = chat.gateway.build_quote(500)
             reasons = ["DAILY_LIMIT_EXCEEDED", "COMPLIANCE_REJECTED"]
             outcome = RequestSucceeded(
                 result=msgspec.structs.replace(quote, allowed=False, reasons=reasons)

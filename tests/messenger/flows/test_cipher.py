@@ -95,7 +95,7 @@ def test_initial_vector_of_the_wrong_length_is_rejected(vector: bytes) -> None:
 @each("size", [24, 32])
 def test_aes_key_that_is_too_long_is_rejected(size: int) -> None:
     client = FlowClient(PUBLIC_PEM)
-    client._aes_key = b"k" * size
+    client.aes_key = b"k" * size
     with pytest.raises(DecryptionError):
         FLOW_KEY.decrypt(client.encrypt({"action": "ping"}))
 

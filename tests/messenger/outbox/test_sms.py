@@ -234,7 +234,7 @@ async def test_crash_between_sending_and_recording_repeats_the_request(
         raise unavailable("The database cannot be reached")
 
     with monkeypatch.context() as patch, capture_logs() as logs:
-        patch.setattr(sms_sender._ACCEPTED, "record", fail_to_record)
+        patch.setattr(sms_sender.ACCEPTED, "record", fail_to_record)
         await send_all(sms_driver)
     assert [log["event"] for log in logs] == ["sms.completion_failed"]
     assert len(await send_all(sms_driver)) == 1  # still leased

@@ -49,7 +49,7 @@ def log_capture() -> Iterator[LogCapture]:
     lines = LogCapture()
     logs.configure(lines)
     yield lines
-    logs._stream = None
+    logs.stream = None
     logging.root.handlers[:], logging.root.level = stored[0], stored[1]
     structlog.configure(**stored[2])
 

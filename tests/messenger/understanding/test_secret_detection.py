@@ -150,12 +150,12 @@ def find_near_words(text: str) -> bool:
     module: Any = secret_detection
     runs = [
         match.span()
-        for match in module._DIGIT_RUN_PATTERN.finditer(text)
-        if module._could_be_secret(match[0])
+        for match in module.DIGIT_RUN_PATTERN.finditer(text)
+        if module.could_be_secret(match[0])
     ]
-    words = [match.span() for match in module._SECRET_WORD_PATTERN.finditer(text)]
+    words = [match.span() for match in module.SECRET_WORD_PATTERN.finditer(text)]
     return any(
-        run[0] - word[1] <= module._MAX_DISTANCE and word[0] - run[1] <= module._MAX_DISTANCE
+        run[0] - word[1] <= module.MAX_DISTANCE and word[0] - run[1] <= module.MAX_DISTANCE
         for run in runs
         for word in words
     )
@@ -167,7 +167,7 @@ PARTS = st.sampled_from(["pin", "code", "4071", "123456", "12", "pinch", "x", " 
 @given(st.lists(PARTS, max_size=30))
 def test_nearest_word_decides_as_all_words_would(parts: list[str]) -> None:
     text = " ".join(parts)
-    assert secret_detection._has_digits_near_secret_word(text) == find_near_words(text)
+    assert secret_detection.has_digits_near_secret_word(text) == find_near_words(text)
 
 
 def count_lines(text: str) -> int:
@@ -184,7 +184,7 @@ def count_lines(text: str) -> int:
     previous = sys.gettrace()
     sys.settrace(trace)
     try:
-        assert not secret_detection._has_digits_near_secret_word(text)
+        assert not secret_detection.has_digits_near_secret_word(text)
     finally:
         sys.settrace(previous)
     return count

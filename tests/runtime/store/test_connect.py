@@ -13,7 +13,7 @@ from tapgate.runtime.store import connect
 async def test_only_builtin_types_are_shared_by_connections(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connect, "_builtin_types", {})
+    monkeypatch.setattr(connect, "builtin_types", {})
     queries: list[str] = []
 
     async def count_lookups(sql: str, value: object) -> int:

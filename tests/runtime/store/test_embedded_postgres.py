@@ -102,11 +102,11 @@ def test_server_is_sized_by_the_memory_of_its_container(
 ) -> None:
     limit = tmp_path / "memory.max"
     monkeypatch.setattr(embedded, "CONTAINER_MEMORY_FILE", limit)
-    machine = embedded._get_memory_bytes()
+    machine = embedded.get_memory_bytes()
     limit.write_text("max\n")
-    assert embedded._get_memory_bytes() == machine
+    assert embedded.get_memory_bytes() == machine
     limit.write_text(f"{400 << 20}\n")
-    assert embedded._get_memory_bytes() == 400 << 20
+    assert embedded.get_memory_bytes() == 400 << 20
 
 
 def test_only_the_owner_can_access_the_server_files(running: EmbeddedPostgres) -> None:
@@ -364,8 +364,8 @@ def test_concurrent_starts_create_the_system_user_once(
     def find(_name: str) -> ServerUser | None:
         return ServerUser(known.pw_uid, known.pw_gid) if calls.exists() else None
 
-    monkeypatch.setattr(server_user_module, "_find_user", find)
+    monkeypatch.setattr(server_user_module, "find_user", find)
     with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(lambda _: server_user_module._create_user(), range(4)))
+        found = list(threads.map(lambda _: server_user_module.create_user(), range(4)))
     assert found == [ServerUser(known.pw_uid, known.pw_gid)] * 4
     assert calls.read_text().splitlines() == ["called"]

@@ -78,7 +78,7 @@ def _is_port_open(port: int) -> bool:
 
 @pytest.fixture(autouse=True)
 def _clear_pooler_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connect, "_session_pooled_urls", set())
+    monkeypatch.setattr(connect, "session_pooled_urls", set())
 
 
 async def test_session_mode_supports_settings_signals_and_migrations(
@@ -96,7 +96,7 @@ async def test_session_mode_supports_settings_signals_and_migrations(
             async with database.transaction() as tx:
                 ticket = await signals.publish(tx, "keys", "changed")
             # Ends before the timeout only if both listeners acknowledge with their registered IDs.
-            await asyncio.wait_for(signals._collect_acks(ticket), 30)
+            await asyncio.wait_for(signals.collect_acks(ticket), 30)
             assert received == ["changed"]
             for name, value in [
                 ("enable_seqscan", "off"),
@@ -156,7 +156,7 @@ async def _run_query(url: str) -> None:
 async def _fill_pool(url: str, count: int) -> None:
     """Leave this many idle server connections in the pool by running overlapping queries."""
     parsed = parse_url(url)
-    connections = [await connect._connect(parsed, 30, None) for _ in range(count)]
+    connections = [await connect.connect_once(parsed, 30, None) for _ in range(count)]
     await asyncio.gather(
         *(connection.execute("SELECT pg_sleep(0.2)") for connection in connections)
     )

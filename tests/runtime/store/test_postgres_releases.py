@@ -57,7 +57,7 @@ def test_startup_warns_about_an_outdated_embedded_server(
     monkeypatch.setattr(postgres_releases, "NEWEST_MINOR_RELEASES", newest)
     monkeypatch.setattr(supervisor, "STOP_SIGNALS", ())  # the test process keeps its handlers
     settings = load_settings({"TAPGATE_DATA_DIR": str(data_dir)})
-    with supervisor._run_embedded_postgres(settings):
+    with supervisor.run_embedded_postgres(settings):
         pass
     warning = f"Warning: the embedded PostgreSQL {embedded} lacks the fixes of"
     assert (warning in capsys.readouterr().out) is has_warning

@@ -26,7 +26,7 @@ _GET_ADDRESS = "SELECT current_setting('unix_socket_directories')"
 
 @pytest.fixture(autouse=True)
 def _forget_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "_last_used", {})
+    monkeypatch.setattr(hosts, "last_used", {})
     monkeypatch.setattr(database_module, "RETIRE_INTERVAL_SECONDS", 0.0)
 
 
@@ -223,13 +223,13 @@ async def test_silent_first_host_delays_only_the_first_connection(
     )
     await (await open_connection(url, timeout=60)).close()
     tried: list[hosts.Host] = []
-    run = hosts._Attempts.run
+    run = hosts.Attempts.run
 
-    async def record(attempts: hosts._Attempts, seconds: float) -> object:
-        tried.append(attempts._untried[0])
+    async def record(attempts: hosts.Attempts, seconds: float) -> object:
+        tried.append(attempts.untried[0])
         return await run(attempts, 3600)  # never tries another host
 
-    monkeypatch.setattr(hosts._Attempts, "run", record)
+    monkeypatch.setattr(hosts.Attempts, "run", record)
     await (await open_connection(url, timeout=60)).close()
     assert tried == [(folder, 5432)]
 

@@ -38,7 +38,7 @@ async def wait_until_reachable(database: Database) -> None:
 
 
 async def catches_up(replica: Replica, primary: Database) -> bool:
-    replica._retry_at = 0.0
+    replica.retry_at = 0.0
     return await replica.catches_up(primary)
 
 

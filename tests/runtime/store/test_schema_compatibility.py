@@ -158,7 +158,7 @@ async def test_node_that_joins_during_a_contract_migration_is_refused_or_seen(
     monkeypatch.setattr(nodes_module, "get_newest_number", lambda: "9001")
     registry = nodes_module.NodeRegistry(
         services.settings.replace(node_id="new"),
-        services.nodes._role,
+        services.nodes.role,
         services.database,
         services.health,
     )
@@ -188,13 +188,13 @@ async def test_interrupted_index_build_is_repeated(
     def fail(*arguments: object) -> Awaitable[None]:
         raise StoreError("interrupted")
 
-    record: Callable[..., Awaitable[None]] = migrate_module._record
+    record: Callable[..., Awaitable[None]] = migrate_module.record_migration
     await migrate(database_url, _without(next_release, _INDEX, _CONTRACT))
     (next_release / _INDEX).write_text(_SQL[_INDEX])
-    monkeypatch.setattr(migrate_module, "_record", fail)
+    monkeypatch.setattr(migrate_module, "record_migration", fail)
     with pytest.raises(StoreError, match="interrupted"):
         await migrate(database_url, next_release)
-    monkeypatch.setattr(migrate_module, "_record", record)
+    monkeypatch.setattr(migrate_module, "record_migration", record)
     assert await migrate(database_url, next_release) == [_INDEX]
     valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'cards_note'::regclass"
     assert await fetch_rows(database_url, valid) == [(True,)]

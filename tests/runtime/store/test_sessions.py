@@ -72,7 +72,7 @@ async def test_listener_has_server_side_timeouts(database_url: str) -> None:
     signals = Signals(database_url)
     await signals.start()
     try:
-        assert await read_settings(signals._connection) == ["2s", "2s", "30s", "1s"]
+        assert await read_settings(signals.connection) == ["2s", "2s", "30s", "1s"]
     finally:
         await signals.stop()
 

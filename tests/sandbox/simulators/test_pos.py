@@ -177,7 +177,7 @@ async def test_simulators_are_not_served_in_production_or_staging(
     services: Services, environment: str, path: str
 ) -> None:
     set_environment(services, environment)
-    assert start._build_gateway_services(services.settings)[0].module == "tapgate.server.gateway"
+    assert start.build_gateway_services(services.settings)[0].module == "tapgate.server.gateway"
     async with build_client(gateway.create_app(services)) as client:
         assert (await client.get(path)).status_code == 404
     with pytest.raises(SettingsError, match=f"no simulators in {environment}"):
@@ -189,7 +189,7 @@ async def test_anonymous_visitor_is_redirected_to_sign_in(
     services: Services, environment: str
 ) -> None:
     set_environment(services, environment)
-    assert start._build_gateway_services(services.settings)[0].module == "tapgate_sandbox.gateway"
+    assert start.build_gateway_services(services.settings)[0].module == "tapgate_sandbox.gateway"
     async with build_client(create_app(services)) as client:
         for path in ("/simulator", "/simulator/pos"):
             response = await client.get(path)

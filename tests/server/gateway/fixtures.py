@@ -139,7 +139,7 @@ class AccessFixtures:
         await database.execute("DELETE FROM audit_budgets")
         rejection_log = self.harness.services.rejection_log
         assert isinstance(rejection_log, RejectionLog)
-        rejection_log._exhausted_budgets.clear()
+        rejection_log.exhausted_budgets.clear()
         count: int = await database.fetchval(
             "SELECT count(*) FROM audit_entries WHERE event = 'access.denied'"
         )

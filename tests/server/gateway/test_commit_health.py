@@ -197,7 +197,7 @@ async def test_payments_find_a_full_disk_that_the_probe_does_not_see(
 
     commits = harness.services.health.commits
     assert commits is not None
-    monkeypatch.setattr(commits, "_probe", probe_nothing)
+    monkeypatch.setattr(commits, "probe", probe_nothing)
     sender, receiver = [await harness.create_subscriber(balance="1000") for _ in range(2)]
     key = await harness.create_api_key("payments:write")
     body = {"recipient_card_serial": await harness.create_card(receiver["id"]), "pin": PIN}

@@ -159,7 +159,7 @@ async def test_failed_background_task_is_logged(
 
     monkeypatch.setattr(MessageSender, "run", fail)
     with capture_logs() as lines:
-        async with gateway._start_background_tasks(services):
+        async with gateway.start_background_tasks(services):
             async with asyncio.timeout(30):
                 while not any(line["event"] == "background.task_failed" for line in lines):
                     await asyncio.sleep(0.01)

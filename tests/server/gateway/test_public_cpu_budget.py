@@ -119,7 +119,7 @@ def iter_gateway_requests(app: App) -> Iterator[PublicRequest]:
     for name, headers in CREDENTIALS.items():
         build = partial(build_request, build_gateway_target(guarded), **headers)
         yield PublicRequest(name, build, DEFAULT_RATE.per_second)
-    assert {site.prefix for site, _ in app._sites} == SITE_PATHS.keys()
+    assert {site.prefix for site, _ in app.sites} == SITE_PATHS.keys()
     for path in (*itertools.chain.from_iterable(SITE_PATHS.values()), "/unknown"):
         name = f"GET {path}"
         url, headers = f"http://gateway{path}", {"Accept": "text/html"}
@@ -128,7 +128,7 @@ def iter_gateway_requests(app: App) -> Iterator[PublicRequest]:
 
 
 def iter_messenger_requests(app: Messenger) -> Iterator[PublicRequest]:
-    for route in app._endpoints:
+    for route in app.endpoints:
         build = partial(
             build_request,
             build_messenger_target(route),
@@ -162,7 +162,7 @@ def addresses() -> Iterator[str]:
 @pytest.fixture
 async def app(services: Services, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[App]:
     # Other tests hash passwords with much cheaper parameters.
-    monkeypatch.setattr(services.authenticator.logins, "_passwords", Passwords(OWASP_PARAMETERS))
+    monkeypatch.setattr(services.authenticator.logins, "passwords", Passwords(OWASP_PARAMETERS))
     app = create_app(services)
     await app.openapi_document.prepare()
     yield app
@@ -238,9 +238,9 @@ async def test_rejections_of_all_connections_stay_within_the_budget(
 ) -> None:
     """After a rejection, the connection is not read for a while."""
     per_second = DEFAULT_SETTINGS.max_connections_per_address / RATE_LIMITED_PAUSE_SECONDS
-    take = services.throttle._node_buckets.take
+    take = services.throttle.node_buckets.take
     monkeypatch.setattr(
-        services.throttle._node_buckets,
+        services.throttle.node_buckets,
         "take",
         lambda key, rate=None: take(key, RateLimit(1 / 3600, 1)),
     )

@@ -345,9 +345,9 @@ async def test_automatic_refresh_does_not_keep_a_session_alive(
     await sessions.last_seen.flush()
     headers = {"HX-Request": "true", "HX-Trigger": "figures"}
     await signed_out_client.client.get("/console", headers=headers)
-    assert not sessions.last_seen._pending
+    assert not sessions.last_seen.pending
     await signed_out_client.client.get("/console")
-    assert sessions.last_seen._pending
+    assert sessions.last_seen.pending
 
 
 async def test_session_that_may_only_enroll_opens_the_account_page(

@@ -376,7 +376,7 @@ def test_language_is_negotiated(header: str | None, language: str) -> None:
 
 def test_both_languages_have_the_same_templates() -> None:
     """Every template compiles in French too."""
-    environment = build_console()._templates[Language.FR]
+    environment = build_console().templates[Language.FR]
     for name in environment.list_templates():
         environment.get_template(name)
 

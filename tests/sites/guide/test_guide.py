@@ -29,7 +29,7 @@ async def guide(tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
 
 async def test_every_document_is_a_page_without_inline_code(guide: httpx2.AsyncClient) -> None:
     sources = {path.relative_to(DOCS) for path in DOCS.rglob("*.md")}
-    assert len(SITE._contents.documents) == len(sources) + 1  # SECURITY.md is not in docs/
+    assert len(SITE.contents.documents) == len(sources) + 1  # SECURITY.md is not in docs/
     for url in ("/guide", "/guide/signing", "/guide/api/pos", "/guide/security"):
         page = await guide.get(url)
         assert page.status_code == 200
@@ -45,11 +45,11 @@ def test_links_and_anchors_between_pages_resolve() -> None:
     """Checks the hand-written documents. `test_readme.py` checks the sources of all documents."""
     pages = {
         document.url: SITE.build_reply(document.slug).body.decode()
-        for document in SITE._contents.documents
+        for document in SITE.contents.documents
         if document.section in ("Get started", "Guides", "Build")
     }
-    known = {document.url for document in SITE._contents.documents}
-    known |= {f"/guide/{name}" for name in SITE._contents.files} | {"/guide/search"}
+    known = {document.url for document in SITE.contents.documents}
+    known |= {f"/guide/{name}" for name in SITE.contents.files} | {"/guide/search"}
     for url, page in pages.items():
         for target, anchor in INTERNAL_LINK.findall(page):
             assert target in known or target.startswith("/guide/assets/"), (url, target)
@@ -59,7 +59,7 @@ def test_links_and_anchors_between_pages_resolve() -> None:
 
 def test_navigation_names_only_existing_documents() -> None:
     named = {slug for slugs in SECTIONS.values() for slug in slugs if not slug.endswith("*")}
-    assert named <= SITE._contents.by_slug.keys()
+    assert named <= SITE.contents.by_slug.keys()
 
 
 def test_markdown_escapes_html_and_renders_tables_code_and_checklists() -> None:
@@ -130,6 +130,6 @@ async def test_unknown_page_suggests_similar_pages(guide: httpx2.AsyncClient) ->
      "assets/console.css", "documents/signing.md", "x" * 3000],
 )  # fmt: skip
 async def test_other_files_are_not_served(guide: httpx2.AsyncClient, path: str) -> None:
-    count = len(SITE._replies)
+    count = len(SITE.replies)
     assert (await guide.get(f"/guide/{path}")).status_code == 404
-    assert len(SITE._replies) == count
+    assert len(SITE.replies) == count

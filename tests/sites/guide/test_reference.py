@@ -196,7 +196,7 @@ def test_previous_and_next_follow_the_navigation(pos_page: str) -> None:
 
 
 def test_readers_are_not_led_to_the_decisions() -> None:
-    documents = GuideSite()._contents.documents
+    documents = GuideSite().contents.documents
     assert documents[-1].section == "Decisions"
     last_guide = next(
         item for item in reversed(documents) if item.section not in ("Decisions", "API reference")

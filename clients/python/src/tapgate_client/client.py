@@ -46,11 +46,11 @@ class TapgateClient(BaseClient[SyncMode]):
         clock: Clock = system_clock,
     ) -> None:
         flow = RequestFlow(base_url, credential, retries=retries, timeout=timeout, clock=clock)
-        self._own_transport = SyncTransport(flow, http)
-        super().__init__(self._own_transport)
+        self.transport = SyncTransport(flow, http)
+        super().__init__(self.transport)
 
     def close(self) -> None:
-        self._own_transport.close()
+        self.transport.close()
 
     def __enter__(self) -> Self:
         return self
@@ -78,11 +78,11 @@ class AsyncTapgateClient(BaseClient[AsyncMode]):
         clock: Clock = system_clock,
     ) -> None:
         flow = RequestFlow(base_url, credential, retries=retries, timeout=timeout, clock=clock)
-        self._own_transport = AsyncTransport(flow, http)
-        super().__init__(self._own_transport)
+        self.transport = AsyncTransport(flow, http)
+        super().__init__(self.transport)
 
     async def close(self) -> None:
-        await self._own_transport.close()
+        await self.transport.close()
 
     async def __aenter__(self) -> Self:
         return self

@@ -110,7 +110,7 @@ class RequestFlow:
         self._login = credential if isinstance(credential, Login) else None
         self._credential = None if isinstance(credential, Login) else credential
         self._tokens: Tokens | None = None
-        self._token_expires_at = 0.0
+        self.token_expires_at = 0.0
         self._retry_policy = retries
         connect_timeout = min(timeout, _MAX_CONNECT_TIMEOUT_SECONDS)
         self._timeout = httpx2.Timeout(timeout, connect=connect_timeout).as_dict()
@@ -165,14 +165,14 @@ class RequestFlow:
             log_in = AdminOperations.log_in.describe(None, email=email, password=password)
             tokens = yield from self.run(log_in)
         self._tokens = tokens
-        self._token_expires_at = time.monotonic() + tokens.expires_in
+        self.token_expires_at = time.monotonic() + tokens.expires_in
 
     def _needs_token(self, operation: Operation[Any]) -> bool:
         if self._login is None or operation.is_public:
             return False
         return (
             self._tokens is None
-            or time.monotonic() > self._token_expires_at - _TOKEN_RENEWAL_MARGIN_SECONDS
+            or time.monotonic() > self.token_expires_at - _TOKEN_RENEWAL_MARGIN_SECONDS
         )
 
     def _build_request(self, operation: Operation[Any], tokens: Tokens | None) -> httpx2.Request:

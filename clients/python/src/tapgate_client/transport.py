@@ -24,14 +24,14 @@ class SyncTransport:
     """Blocking transport, safe for concurrent use by several threads."""
 
     def __init__(self, flow: RequestFlow, http: httpx2.BaseTransport | None) -> None:
-        self._request_flow = flow
+        self.request_flow = flow
         self._http_transport = http or httpx2.HTTPTransport(
             verify=get_tls_context_for(flow.base_url, trust_env=True)
         )
         self._token_lock = threading.Lock()
 
     def send(self, operation: Operation[T], /) -> T:
-        return self._run_flow(self._request_flow.run(operation))
+        return self._run_flow(self.request_flow.run(operation))
 
     def paginate(self, operation: Operation[Page[T]], /) -> Paginator[T]:
         return Paginator(self.send, operation)
@@ -55,7 +55,7 @@ class SyncTransport:
             return None
         if isinstance(step, RenewTokens):
             with self._token_lock:
-                self._run_flow(self._request_flow.renew_tokens(step.tokens))
+                self._run_flow(self.request_flow.renew_tokens(step.tokens))
             return None
         try:
             response = self._http_transport.handle_request(step)
@@ -72,14 +72,14 @@ class AsyncTransport:
     """Asynchronous transport for one event loop, safe for concurrent use by its tasks."""
 
     def __init__(self, flow: RequestFlow, http: httpx2.AsyncBaseTransport | None) -> None:
-        self._request_flow = flow
+        self.request_flow = flow
         self._http_transport = http or httpx2.AsyncHTTPTransport(
             verify=get_tls_context_for(flow.base_url, trust_env=True)
         )
         self._token_lock = asyncio.Lock()
 
     async def send(self, operation: Operation[T], /) -> T:
-        return await self._run_flow(self._request_flow.run(operation))
+        return await self._run_flow(self.request_flow.run(operation))
 
     def paginate(self, operation: Operation[Page[T]], /) -> AsyncPaginator[T]:
         return AsyncPaginator(self.send, operation)
@@ -103,7 +103,7 @@ class AsyncTransport:
             return None
         if isinstance(step, RenewTokens):
             async with self._token_lock:
-                await self._run_flow(self._request_flow.renew_tokens(step.tokens))
+                await self._run_flow(self.request_flow.renew_tokens(step.tokens))
             return None
         try:
             response = await self._http_transport.handle_async_request(step)

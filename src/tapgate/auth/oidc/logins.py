@@ -69,7 +69,7 @@ class OidcLogins:
         self._redirect_uri = public_url + CALLBACK_PATH
         self._database = database
         self._vault = vault
-        self._clock = clock
+        self.clock = clock
         self._provider = Provider(settings, clock)
         self._limit = FairLimit(
             "Too many sign-ins are in progress. Try again shortly.",
@@ -93,7 +93,7 @@ class OidcLogins:
             state=secrets.token_urlsafe(_RANDOM_BYTES),
             nonce=secrets.token_urlsafe(_RANDOM_BYTES),
             verifier=secrets.token_urlsafe(_RANDOM_BYTES),
-            expires_at=self._clock() + LOGIN_LIFETIME,
+            expires_at=self.clock() + LOGIN_LIFETIME,
             session_id=session_id,
         )
         parameters = {
@@ -185,7 +185,7 @@ class OidcLogins:
                 provider=provider,
                 settings=self._settings,
                 nonce=login.nonce,
-                now=self._clock(),
+                now=self.clock(),
                 authenticated_after=None
                 if login.session_id is None
                 else login.expires_at - LOGIN_LIFETIME,
@@ -228,7 +228,7 @@ class OidcLogins:
             login = msgspec.json.decode(self._vault.open(sealed, _TOKEN_CONTEXT), type=_Login)
         except (ValueError, VaultError):
             return None
-        return login if login.expires_at > self._clock() else None
+        return login if login.expires_at > self.clock() else None
 
     def _hash_state(self, state: str) -> bytes:
         return self._vault.keyed_hash("oidc_state", state.encode())

@@ -101,10 +101,10 @@ class Provider:
             metadata.end_session_endpoint,
         ):
             if url is not None:
-                self._require_valid_endpoint(url)
+                self.require_valid_endpoint(url)
         return metadata
 
-    def _require_valid_endpoint(self, url: str) -> None:
+    def require_valid_endpoint(self, url: str) -> None:
         """Reject URLs that are malformed, or without HTTPS although the issuer has it."""
         try:
             parts = urlsplit(url)

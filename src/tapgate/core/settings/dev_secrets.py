@@ -46,7 +46,7 @@ def load_dev_secrets(data_dir: Path) -> Secrets:
     path = data_dir / "secrets.json"
     if not path.exists():
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write_once(path, msgspec.json.encode(_generate_secrets()))
+        _write_once(path, msgspec.json.encode(generate_secrets()))
     try:
         return msgspec.json.decode(path.read_bytes(), type=Secrets)
     except msgspec.MsgspecError:
@@ -77,7 +77,7 @@ def _generate_form_key() -> bytes:
     )
 
 
-def _generate_secrets() -> Secrets:
+def generate_secrets() -> Secrets:
     return Secrets(
         jwt_secret=secrets.token_urlsafe(48),
         secret_key=secrets.token_urlsafe(48),

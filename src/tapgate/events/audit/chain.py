@@ -197,7 +197,7 @@ class _ChainVerifier:
 
     def check(self, rows: list[Mapping[str, Any]]) -> None:
         for row in rows:
-            is_valid = _is_linked(row, self._last_link, self.head) and self._matches_known(row)
+            is_valid = is_linked(row, self._last_link, self.head) and self._matches_known(row)
             if self._first_broken is None and not is_valid:
                 self._first_broken = entry.encode_public_id(row)
             if row["hash"] is None:
@@ -238,7 +238,7 @@ class _ChainVerifier:
         return Link(row["sequence"], row["hash"]) == known
 
 
-def _is_linked(row: Mapping[str, Any], previous: Link, head: Link) -> bool:
+def is_linked(row: Mapping[str, Any], previous: Link, head: Link) -> bool:
     """Return whether a sealed entry continues the chain, or an unsealed one is past the head."""
     if row["hash"] is None:
         return bool(row["sequence"] > head.sequence)

@@ -99,7 +99,7 @@ class RejectionLog:
         self._window: datetime | None = None
         #: Exhausted entry budgets in the current window: sources, or `all` for the common budget of
         #: all anonymous sources.
-        self._exhausted_budgets: set[str] = set()
+        self.exhausted_budgets: set[str] = set()
         self._pending: _PendingCounts = {}
         self._flush_lock = asyncio.Lock()
 
@@ -107,14 +107,14 @@ class RejectionLog:
         now = self._clock()
         window = now.replace(minute=0, second=0, microsecond=0)
         if window != self._window:
-            self._window, self._exhausted_budgets = window, set()
+            self._window, self.exhausted_budgets = window, set()
         kind = _get_kind(actor, rejection)
-        if self._exhausted_budgets.isdisjoint(name for name, _ in _list_budgets(kind)):
+        if self.exhausted_budgets.isdisjoint(name for name, _ in _list_budgets(kind)):
             exhausted = await self._write_entry(window, kind, actor)
             if exhausted is None:
                 return
             if window == self._window:
-                self._exhausted_budgets.add(exhausted)
+                self.exhausted_budgets.add(exhausted)
         self._count_rejection(kind, window, now)
 
     async def run(self) -> NoReturn:

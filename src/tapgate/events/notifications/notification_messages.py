@@ -268,7 +268,7 @@ class MessageSender:
 
         async def post_remaining() -> None:
             for message in remaining:
-                results.append((message, await self._post(message)))
+                results.append((message, await self.post(message)))
                 if time.monotonic() > stops_at:
                     return
 
@@ -306,7 +306,7 @@ class MessageSender:
             ],
         )
 
-    async def _post(self, message: LeasedMessage) -> str | None:
+    async def post(self, message: LeasedMessage) -> str | None:
         """Post the message; return None on success, else the exception's name or the status.
 
         Raises no exception, because a batch's results are recorded together.

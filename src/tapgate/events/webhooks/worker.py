@@ -110,7 +110,7 @@ class WebhookWorker:
                 wake=self._capacity_available,
             )
         finally:
-            await self._shut_down(within=SHUTDOWN_TIMEOUT_SECONDS)
+            await self.shut_down(within=SHUTDOWN_TIMEOUT_SECONDS)
 
     async def start_due_attempts(self) -> None:
         """Lease due deliveries and start their attempts, up to the concurrency limits."""
@@ -141,7 +141,7 @@ class WebhookWorker:
         for recorder in (self._delivered, self._failed, self._released):
             await recorder.wait_until_idle()
 
-    async def _shut_down(self, *, within: float) -> None:
+    async def shut_down(self, *, within: float) -> None:
         for attempt in self._runner.take_waiting():
             self._released.add(_Result(attempt.delivery, _NOT_SENT))
         await self._runner.stop(timeout_seconds=within)

@@ -90,7 +90,7 @@ class App(WebApp[RequestContext, GuardedRoute]):
         events: Sequence[WebhookEvent] = (),
     ) -> None:
         system_endpoints = [*build_system_endpoints(self)]
-        self._endpoints = [*system_endpoints, *endpoints]
+        self.endpoints = [*system_endpoints, *endpoints]
         routes = [
             GuardedRoute(
                 endpoint,
@@ -98,9 +98,9 @@ class App(WebApp[RequestContext, GuardedRoute]):
                 row,
                 ignores_overload=row < len(system_endpoints),
             )
-            for row, endpoint in enumerate(self._endpoints)
+            for row, endpoint in enumerate(self.endpoints)
         ]
-        guarded = {each.operation_id for each in self._endpoints if each.guard is not None}
+        guarded = {each.operation_id for each in self.endpoints if each.guard is not None}
         if guarded - services.guarded_endpoints.keys():
             raise ValueError("the services were opened without the guarded endpoints")
         super().__init__(services, RequestContext, routes)
@@ -108,18 +108,18 @@ class App(WebApp[RequestContext, GuardedRoute]):
             self._cors = CorsPolicy(services.settings.cors_origins)
         self._routes_by_name = {route.endpoint.name: route for route in routes}
         currency = services.settings.currency
-        described = [*self._endpoints[len(system_endpoints) :], *system_endpoints]
+        described = [*self.endpoints[len(system_endpoints) :], *system_endpoints]
         self.openapi_document = PublishedDocument(
             lambda: render_openapi_document(described, currency, events)
         )
-        self._sites = [
+        self.sites = [
             (site, RouteLabel(row, site.prefix)) for row, site in enumerate(sites, len(routes))
         ]
         self.metrics = Metrics(
             get_shared_folder(services.settings.data_dir),
             [
-                *((endpoint.method, endpoint.path) for endpoint in self._endpoints),
-                *(("", label.name) for _, label in self._sites),
+                *((endpoint.method, endpoint.path) for endpoint in self.endpoints),
+                *(("", label.name) for _, label in self.sites),
             ],
             services.event_counters,
         )
@@ -211,20 +211,20 @@ class App(WebApp[RequestContext, GuardedRoute]):
         self, context: RequestContext, methods: Mapping[str, GuardedRoute]
     ) -> tuple[RouteLabel, SiteHandler[RequestContext]]:
         path = context.path
-        for site, label in self._sites:
+        for site, label in self.sites:
             is_below = site.prefix != "/" and path.startswith(f"{site.prefix}/")
             if path == site.prefix or is_below:
                 assets = f"{site.prefix}{logs.ASSETS_SUFFIX}"
                 is_asset = path.startswith(f"{assets}/")
                 name = assets if is_asset else site.get_route(path)
                 return label._replace(name=name), partial(self._serve_site, site)
-        if not methods and self._sites and _is_page_request(context):
-            site, label = self._sites[0]  # renders its page for unknown paths
+        if not methods and self.sites and _is_page_request(context):
+            site, label = self.sites[0]  # renders its page for unknown paths
             return label, partial(self._serve_site, site)
         raise build_no_route_error(methods)
 
     async def _serve_site(self, site: Site, context: RequestContext, request: Request) -> Response:
-        self._concurrency_limit.require_capacity()
+        self.concurrency_limit.require_capacity()
         try:
             require_plain_body(request.headers)
             was_complete = request.is_complete
@@ -236,7 +236,7 @@ class App(WebApp[RequestContext, GuardedRoute]):
                     raise ApiError(Code.PAYLOAD_TOO_LARGE)
         except ApiError as error:
             return render_result(200, site.render_error(self, context, error))
-        with self._concurrency_limit:
+        with self.concurrency_limit:
             return render_result(200, await site.respond(self, context))
 
     async def authorize(

@@ -33,11 +33,11 @@ class PackagedFiles:
     def __init__(self, package: str, folder: str, headers: Mapping[str, str]) -> None:
         self._folder = files(package) / folder
         self._headers = headers
-        self._replies: dict[str, CompressedReply] = {}
+        self.replies: dict[str, CompressedReply] = {}
         self._build_lock = threading.Lock()
 
     async def serve(self, request: RequestContext, name: str) -> Reply[bytes]:
-        reply = self._replies.get(name)
+        reply = self.replies.get(name)
         if reply is None:
             if name not in self._names:
                 raise ApiError(Code.NOT_FOUND)
@@ -53,9 +53,9 @@ class PackagedFiles:
     def _load_reply(self, name: str) -> CompressedReply:
         # Under a lock: many first requests at once would each compress the file and keep a copy.
         with self._build_lock:
-            if name not in self._replies:
-                self._replies[name] = self._build_reply(name)
-            return self._replies[name]
+            if name not in self.replies:
+                self.replies[name] = self._build_reply(name)
+            return self.replies[name]
 
     def _build_reply(self, name: str) -> CompressedReply:
         content = (self._folder / name).read_bytes()

@@ -80,15 +80,15 @@ class CacheBuckets:
         self.is_available = True
         self._default_limit = rate
         # A pooled connection may be closed after a cache restart: retry on a new one.
-        self._redis: Redis = Redis.from_url(
+        self.redis: Redis = Redis.from_url(
             url,
             socket_timeout=TIMEOUT_SECONDS,
             socket_connect_timeout=CONNECT_TIMEOUT_SECONDS,
             retry=Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),
         )
-        self._take_script = self._redis.register_script(_TAKE_SCRIPT)
-        self._lease_script = self._redis.register_script(_LEASE_SCRIPT)
-        self._refund_script = self._redis.register_script(_REFUND_SCRIPT)
+        self._take_script = self.redis.register_script(_TAKE_SCRIPT)
+        self._lease_script = self.redis.register_script(_LEASE_SCRIPT)
+        self._refund_script = self.redis.register_script(_REFUND_SCRIPT)
         self._probe_task: asyncio.Task[object] | None = None
 
     async def take(self, key: str, rate: RateLimit | None = None) -> RateLimitResult:
@@ -147,7 +147,7 @@ class CacheBuckets:
 
     async def require_reachable(self) -> None:
         try:
-            await self._redis.ping()
+            await self.redis.ping()
         except (RedisError, OSError) as error:
             raise CacheUnavailableError(type(error).__name__) from error
 
@@ -155,4 +155,4 @@ class CacheBuckets:
         if self._probe_task is not None:
             self._probe_task.cancel()
             await asyncio.gather(self._probe_task, return_exceptions=True)
-        await self._redis.aclose()
+        await self.redis.aclose()

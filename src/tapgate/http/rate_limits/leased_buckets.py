@@ -35,9 +35,9 @@ class LeasedBuckets:
     def __init__(self, cache_buckets: "CacheBuckets", leases: NodeLeases) -> None:
         self._cache_buckets = cache_buckets
         self._leases = leases
-        self._requests: dict[str, tuple[RateLimit, LeaseRequest]] = {}
+        self.requests: dict[str, tuple[RateLimit, LeaseRequest]] = {}
         #: Leases by key, ordered by return time.
-        self._deposited: dict[str, _Lease] = {}
+        self.deposited: dict[str, _Lease] = {}
         self._is_urgent = asyncio.Event()
         self._task: asyncio.Task[object] | None = None
 
@@ -51,7 +51,7 @@ class LeasedBuckets:
             return None
         result, request = self._leases.take(key, rate)
         if request is not None:
-            self._requests[key] = rate, request
+            self.requests[key] = rate, request
             if result is None:
                 self._is_urgent.set()
             if self._task is None or self._task.done():
@@ -65,11 +65,11 @@ class LeasedBuckets:
             await asyncio.gather(self._task, return_exceptions=True)
         if self._cache_buckets.is_available:
             with contextlib.suppress(CacheUnavailableError):
-                await self._return_tokens(self._deposited, unused_for_us=0)
+                await self._return_tokens(self.deposited, unused_for_us=0)
         self._leases.close()
 
     async def _run(self) -> None:
-        while self._requests or self._deposited:
+        while self.requests or self.deposited:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(PAUSE_SECONDS):
                     await self._is_urgent.wait()
@@ -77,11 +77,11 @@ class LeasedBuckets:
             self._is_urgent.clear()
             # Tokens that cannot be returned are lost. Requests that fail are repeated.
             with contextlib.suppress(CacheUnavailableError):
-                await self._request_leases()
-                await self._return_unused()
+                await self.request_leases()
+                await self.return_unused()
 
-    async def _request_leases(self) -> None:
-        requests, self._requests = self._requests, {}
+    async def request_leases(self) -> None:
+        requests, self.requests = self.requests, {}
         keys = iter(requests)
         while batch := list(islice(keys, _MAX_KEYS_PER_CALL)):
             wanted = {key: (requests[key][0], requests[key][1].tokens) for key in batch}
@@ -91,17 +91,17 @@ class LeasedBuckets:
                 self._leases.deposit(key, request, granted, full_in)
                 if granted:
                     return_at = time.monotonic_ns() // 1000 + RETURN_AFTER_US
-                    self._deposited.pop(key, None)
-                    self._deposited[key] = _Lease(rate, return_at)
+                    self.deposited.pop(key, None)
+                    self.deposited[key] = _Lease(rate, return_at)
 
-    async def _return_unused(self) -> None:
+    async def return_unused(self) -> None:
         now, ended = time.monotonic_ns() // 1000, {}
-        for key, lease in self._deposited.items():
+        for key, lease in self.deposited.items():
             if lease.return_at > now:
                 break
             ended[key] = lease
         for key in ended:
-            del self._deposited[key]
+            del self.deposited[key]
         # If another process has extended a lease since, that process returns it.
         await self._return_tokens(ended, unused_for_us=RETURN_AFTER_US)
 

@@ -35,11 +35,11 @@ class Throttle:
     def __init__(self, settings: Settings) -> None:
         self.default_limit = RateLimit(settings.rate_limit, settings.rate_burst)
         folder = get_shared_folder(settings.data_dir)
-        self._node_buckets = NodeBuckets(folder / "buckets", self.default_limit)
-        self._cache_buckets = self._create_cache_buckets(settings.cache_url)
-        self._leased_buckets: LeasedBuckets | None = None
-        if self._cache_buckets is not None:
-            self._leased_buckets = LeasedBuckets(self._cache_buckets, NodeLeases(folder / "leases"))
+        self.node_buckets = NodeBuckets(folder / "buckets", self.default_limit)
+        self.cache_buckets = self._create_cache_buckets(settings.cache_url)
+        self.leased_buckets: LeasedBuckets | None = None
+        if self.cache_buckets is not None:
+            self.leased_buckets = LeasedBuckets(self.cache_buckets, NodeLeases(folder / "leases"))
         self._get_custom_limit = lru_cache(maxsize=1024)(RateLimit)
 
     def get_limit(self, per_second: int | None, burst: int | None) -> RateLimit:
@@ -55,14 +55,14 @@ class Throttle:
 
         The limit is exact across nodes while the cache is available.
         """
-        if self._cache_buckets is not None and self._cache_buckets.is_available:
+        if self.cache_buckets is not None and self.cache_buckets.is_available:
             with contextlib.suppress(CacheUnavailableError):
-                return await self._cache_buckets.take(key, rate)
-        return self._node_buckets.take(key, rate)
+                return await self.cache_buckets.take(key, rate)
+        return self.node_buckets.take(key, rate)
 
     def take_on_node(self, key: str, rate: RateLimit) -> RateLimitResult:
         """Try to take one token from this node's bucket, even if there is a cache."""
-        return self._node_buckets.take(key, rate)
+        return self.node_buckets.take(key, rate)
 
     async def take_leased(self, key: str, rate: RateLimit | None = None) -> RateLimitResult:
         """Try to take one token, from this node's leased tokens if the bucket is busy.
@@ -70,31 +70,31 @@ class Throttle:
         Each node may exceed the limit by `RateLimit.max_lease`. Do not use it for limits that
         protect credentials.
         """
-        if self._leased_buckets is not None and self._leased_buckets.is_available:
-            result = self._leased_buckets.take(key, rate or self.default_limit)
+        if self.leased_buckets is not None and self.leased_buckets.is_available:
+            result = self.leased_buckets.take(key, rate or self.default_limit)
             if result is not None:
                 return result
         return await self.take(key, rate)
 
     async def refund(self, key: str, rate: RateLimit | None = None) -> None:
         """Put a token back. It is lost if the cache has since become unavailable or recovered."""
-        if self._cache_buckets is None or not self._cache_buckets.is_available:
-            self._node_buckets.refund(key, rate)
+        if self.cache_buckets is None or not self.cache_buckets.is_available:
+            self.node_buckets.refund(key, rate)
             return
         with contextlib.suppress(CacheUnavailableError):
-            await self._cache_buckets.refund(key, rate)
+            await self.cache_buckets.refund(key, rate)
 
     @property
     def is_cache_reachable(self) -> bool | None:
         """Whether the latest request to the cache succeeded. None if there is no cache."""
-        return None if self._cache_buckets is None else self._cache_buckets.is_available
+        return None if self.cache_buckets is None else self.cache_buckets.is_available
 
     async def list_warnings(self) -> list[str]:
         """Return a startup warning for the operator if the cache is unreachable."""
-        if self._cache_buckets is None:
+        if self.cache_buckets is None:
             return []
         try:
-            await self._cache_buckets.require_reachable()
+            await self.cache_buckets.require_reachable()
         except CacheUnavailableError as error:
             return [
                 f"Warning: TAPGATE_CACHE_URL cannot be reached ({error}). Until it is"
@@ -111,8 +111,8 @@ class Throttle:
         return CacheBuckets(url, self.default_limit)
 
     async def close(self) -> None:
-        self._node_buckets.close()
-        if self._leased_buckets is not None:
-            await self._leased_buckets.close()
-        if self._cache_buckets is not None:
-            await self._cache_buckets.close()
+        self.node_buckets.close()
+        if self.leased_buckets is not None:
+            await self.leased_buckets.close()
+        if self.cache_buckets is not None:
+            await self.cache_buckets.close()

@@ -59,13 +59,13 @@ class NodeBuckets(NodeTable):
     same rate.
     """
 
-    _WAYS = 8
+    WAYS = 8
     #: No bucket takes longer to fill. A time further ahead is stale, from an earlier boot.
     _MAX_WINDOW = 30 * 24 * 3600 * MICROSECONDS_PER_SECOND
 
     def __init__(self, path: Path, rate: RateLimit) -> None:
         self._default_limit = rate
-        super().__init__(path, cells_per_set=2 * self._WAYS)
+        super().__init__(path, cells_per_set=2 * self.WAYS)
 
     def take(self, key: str, rate: RateLimit | None = None) -> RateLimitResult:
         tag, set_start = self._locate_key(key)
@@ -103,7 +103,7 @@ class NodeBuckets(NodeTable):
 
     def _find_or_create_cell(self, tag: int, set_start: int) -> int:
         """Return the cell index for the bucket's time. A new key gets a full bucket."""
-        cells, ways = self._cells, self._WAYS
+        cells, ways = self._cells, self.WAYS
         if cells[set_start] == tag:
             return set_start + ways  # fast path: most sets contain one key, in the first slot
         tags = cells[set_start : set_start + ways].tolist()

@@ -48,10 +48,10 @@ class NodeLeases(NodeTable):
     tokens are discarded.
     """
 
-    _WAYS = 4
+    WAYS = 4
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, cells_per_set=self._WAYS * _ROW_CELLS)
+        super().__init__(path, cells_per_set=self.WAYS * _ROW_CELLS)
 
     def take(self, key: str, rate: RateLimit) -> tuple[RateLimitResult | None, LeaseRequest | None]:
         """Take a leased token; None if there is none. Also return a request for more if needed."""
@@ -142,7 +142,7 @@ class NodeLeases(NodeTable):
         return 0
 
     def _find_row(self, tag: int, set_start: int) -> int | None:
-        for row in range(set_start, set_start + self._WAYS * _ROW_CELLS, _ROW_CELLS):
+        for row in range(set_start, set_start + self.WAYS * _ROW_CELLS, _ROW_CELLS):
             if self._cells[row] == tag:
                 return row
         return None
@@ -155,7 +155,7 @@ class NodeLeases(NodeTable):
         row = self._find_row(tag, set_start)
         if row is not None:
             return row
-        rows = range(set_start, set_start + self._WAYS * _ROW_CELLS, _ROW_CELLS)
+        rows = range(set_start, set_start + self.WAYS * _ROW_CELLS, _ROW_CELLS)
         free = [row for row in rows if not self._get_tokens(row, now)]
         if not free:
             return None

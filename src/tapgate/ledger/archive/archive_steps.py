@@ -107,14 +107,14 @@ async def archive_month(
     await checks.require_closed(connection, month)
     counted = await checks.count_entries(connection, month)
     kept = await checks.list_kept(connection, month)
-    contents = await _read_contents(connection, vault, month, kept)
+    contents = await read_contents(connection, vault, month, kept)
     async with open_transaction() as tx:
         await tx.execute("SET LOCAL statement_timeout = 0")
         await checks.lock_unchanged(tx, month, counted)
         await checkpoints.lock_checkpoints(tx)
         await _store_month(tx, vault, month, contents, actor_id)
         await record(tx, month.name)
-        await retry_locked(tx, lambda: _detach(tx, ENTRIES, month, kept))
+        await retry_locked(tx, lambda: detach(tx, ENTRIES, month, kept))
 
 
 async def finish_month(
@@ -127,10 +127,10 @@ async def finish_month(
             "UPDATE archived_months SET is_detached = true, files = NULL WHERE end_id = $1",
             month.end_id,
         )
-        await retry_locked(tx, lambda: _detach(tx, TRANSACTIONS, month, kept))
+        await retry_locked(tx, lambda: detach(tx, TRANSACTIONS, month, kept))
 
 
-async def _read_contents(connection: Any, vault: Vault, month: Month, kept: list[int]) -> _Contents:
+async def read_contents(connection: Any, vault: Vault, month: Month, kept: list[int]) -> _Contents:
     """Compare the month with its verified ranges, and return what the archive records."""
     stored = await checkpoints.load_stored(connection, vault)
     ranges = [
@@ -253,7 +253,7 @@ async def retry_locked(tx: Any, change: Callable[[], Awaitable[None]]) -> None:
     raise StoreError("other sessions use the tables all the time. Run the command again later")
 
 
-async def _detach(
+async def detach(
     tx: Any, table: PartitionedTable, month: Month | ArchivedMonth, kept: list[int]
 ) -> None:
     """Move a partition to the archive schema. The first partition takes over its IDs."""

@@ -141,18 +141,18 @@ class Ledger:
         notification_kinds: frozenset[str] = frozenset(),
         max_pending: int = MAX_PENDING_COMMANDS,
     ) -> None:
-        self._database = database
+        self.database = database
         self._signals = signals
         self._currency = currency
         self._timezone = timezone
-        self._clock = clock
+        self.clock = clock
         self._new_id = new_id
-        self._is_correct_pin = is_correct_pin
+        self.is_correct_pin = is_correct_pin
         self._before_commit = before_commit
         self._wrong_pin_limit = wrong_pin_limit
-        self._low_float_threshold = low_float_threshold
-        self._notification_kinds = notification_kinds
-        self._max_pending = max_pending
+        self.low_float_threshold = low_float_threshold
+        self.notification_kinds = notification_kinds
+        self.max_pending = max_pending
         self.on_batch = on_batch
         self.before_submit = before_submit
         self._pending: deque[PendingCommand] = deque()
@@ -160,7 +160,7 @@ class Ledger:
         self._is_stopping = False
         #: Processes one batch at a time. Two concurrent batches were slower (docs/benchmarks.md):
         #: they are smaller and wait for each other's row locks.
-        self._worker: asyncio.Task[None] | None = None
+        self.worker: asyncio.Task[None] | None = None
         self._rules: Rules | None = None
         self._rules_version = 0
         self.batch_stats = BatchStats()
@@ -169,20 +169,20 @@ class Ledger:
         signals.on_reconnect(self.invalidate_rules)
 
     def start(self) -> Self:
-        self._worker = asyncio.create_task(self._run_worker())
+        self.worker = asyncio.create_task(self._run_worker())
         return self
 
     async def stop(self) -> None:
         """Shut down gracefully: process the pending commands and accept no new ones."""
         self._is_stopping = True
         self._wakeup.set()
-        if self._worker is not None:
-            await self._worker
+        if self.worker is not None:
+            await self.worker
         try:
-            await self.replay_counter.flush(self._database)
+            await self.replay_counter.flush(self.database)
         except (ApiError, asyncpg.PostgresError) as error:
             log.warning("ledger.replay_counts_lost", error=type(error).__name__)
-        await self._database.close()
+        await self.database.close()
 
     @property
     def queue_length(self) -> int:
@@ -191,7 +191,7 @@ class Ledger:
 
     @property
     def pool(self) -> Pool:
-        return self._database.pool
+        return self.database.pool
 
     async def submit(self, command: LedgerCommand) -> Outcome:
         """Execute one command and return its outcome.
@@ -218,7 +218,7 @@ class Ledger:
         """Add a command to the next batch, and return a future for its outcome."""
         if self._is_stopping:
             raise self._reject(command, "The service is stopping.")
-        if len(self._pending) >= self._max_pending:
+        if len(self._pending) >= self.max_pending:
             raise self._reject(command, "The ledger queue is full.")
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._pending.append(PendingCommand(command, future))
@@ -241,9 +241,9 @@ class Ledger:
         for _ in range(_MAX_ATTEMPTS):
             with contextlib.suppress(StaleLoadError):
                 async with database.transaction() as tx:
-                    rules = await self._get_rules(tx)
+                    rules = await self.get_rules(tx)
                     return await load_without_locks(
-                        tx, [command], rules, self._clock, self._timezone
+                        tx, [command], rules, self.clock, self._timezone
                     )
         raise unavailable("The card is being linked.")
 
@@ -254,15 +254,15 @@ class Ledger:
         may be out of date when it is used.
         """
         async with database.transaction() as tx:
-            rules = await self._get_rules(tx)
-            today = get_platform_day(self._clock(), self._timezone)
+            rules = await self.get_rules(tx)
+            today = get_platform_day(self.clock(), self._timezone)
             wallet = await find_account(tx, subscriber_id, chart.WALLET)
             return None if wallet is None else build_allowance(wallet, rules, today)
 
     async def _run_worker(self) -> None:
         while self._pending or not self._is_stopping:
             await self._wakeup.wait()
-            await self._gather_batch()
+            await self.gather_batch()
             batch = [
                 self._pending.popleft() for _ in range(min(len(self._pending), MAX_BATCH_SIZE))
             ]
@@ -275,7 +275,7 @@ class Ledger:
                     self._fail_all(self._pending, outage)
                     self._pending.clear()
 
-    async def _gather_batch(self) -> None:
+    async def gather_batch(self) -> None:
         """Wait while commands keep arriving, so that the batch grows.
 
         Two small batches cost more than a large one (measured in docs/benchmarks.md), and the
@@ -295,7 +295,7 @@ class Ledger:
         started, previous_retries = perf_counter(), self.batch_stats.retries
         commands = [pending.command for pending in batch]
         try:
-            outcomes, timing = await self._run_with_retries(commands)
+            outcomes, timing = await self.run_with_retries(commands)
         except ApiError as outage:
             self._fail_all(batch, outage)
             return outage
@@ -356,12 +356,12 @@ class Ledger:
         outcomes = [Outcome(None, error.code)] * len(commands)
         self.on_batch(BatchReport(commands, outcomes, outage=error))
 
-    async def _run_with_retries(
+    async def run_with_retries(
         self, commands: Sequence[LedgerCommand]
     ) -> tuple[list[Outcome], BatchTiming]:
         for attempt in range(_MAX_ATTEMPTS):
             try:
-                return await self._run_batch(commands)
+                return await self.run_batch(commands)
             except (
                 asyncpg.DeadlockDetectedError,
                 asyncpg.SerializationError,
@@ -373,16 +373,16 @@ class Ledger:
                     raise
         raise AssertionError
 
-    async def _run_batch(
+    async def run_batch(
         self, commands: Sequence[LedgerCommand]
     ) -> tuple[list[Outcome], BatchTiming]:
         started = perf_counter()
-        async with self._database.transaction() as tx:
+        async with self.database.transaction() as tx:
             if self._new_id.is_ahead:
                 # Lists select transactions by ID range, so IDs must not run ahead of the clock.
                 self._new_id.reset(await tx.fetchval("SELECT nextval('process_slots')"))
-            rules = await self._get_rules(tx)
-            state = await load(tx, commands, rules, self._clock, self._timezone)
+            rules = await self.get_rules(tx)
+            state = await load(tx, commands, rules, self.clock, self._timezone)
             loaded = perf_counter()
             decisions = [self._decide(state, command) for command in commands]
             decided = perf_counter()
@@ -408,7 +408,7 @@ class Ledger:
         try:
             if isinstance(command, Command):
                 decision = decide(
-                    state, command, self._is_correct_pin, self._new_id, self._wrong_pin_limit
+                    state, command, self.is_correct_pin, self._new_id, self._wrong_pin_limit
                 )
             else:
                 decision = self._decide_other(state, command)
@@ -438,7 +438,7 @@ class Ledger:
         if outcome.result is None or outcome.code is not None or outcome.replayed:
             return outcome
         assert self._before_commit is not None
-        transaction = Transaction(tx, self._clock, self._new_id)
+        transaction = Transaction(tx, self.clock, self._new_id)
         try:
             related = await self._before_commit(transaction, command, outcome.result)
         except ApiError as error:
@@ -446,15 +446,15 @@ class Ledger:
             raise RuntimeError(f"the before-commit hook raised {error.code}") from error
         return msgspec.structs.replace(outcome, related=related)
 
-    async def _get_rules(self, tx: asyncpg.Connection) -> Rules:
+    async def get_rules(self, tx: asyncpg.Connection) -> Rules:
         if self._rules is not None and self._signals.is_listening:
             return self._rules
         version = self._rules_version
         rules = await ledger_rules.load_rules(
             tx,
             self._currency,
-            low_float_threshold=self._low_float_threshold,
-            notification_kinds=self._notification_kinds,
+            low_float_threshold=self.low_float_threshold,
+            notification_kinds=self.notification_kinds,
         )
         if version == self._rules_version:
             self._rules = rules

@@ -103,7 +103,7 @@ async def load(
         await execute_ahead(tx, _LOCK_CARD_ACCOUNTS, keys.card_serials, keys.get_lock_names())
         rows = None
     else:
-        rows = await _lock_accounts(tx, keys)
+        rows = await lock_accounts(tx, keys)
     return await _load_state(tx, rows, keys, commands, rules, clock, timezone)
 
 
@@ -125,7 +125,7 @@ async def find_account(tx: Any, owner_id: int, kind: str) -> Account | None:
     return None if row is None else Account(*row)
 
 
-async def _lock_accounts(tx: Any, keys: BatchKeys) -> list[Any]:
+async def lock_accounts(tx: Any, keys: BatchKeys) -> list[Any]:
     await lock_batches(tx, keys)
     if keys.payout_ids:
         await _lock_payouts(tx, keys)

@@ -64,7 +64,7 @@ class _Channel(Generic[T]):
     """Messages to a socket's other end. Messages from one event loop iteration share a frame."""
 
     def __init__(self, stream: asyncio.StreamWriter) -> None:
-        self._stream = stream
+        self.stream = stream
         self._unsent: list[T] = []
         self.closed = asyncio.Event()
 
@@ -74,17 +74,17 @@ class _Channel(Generic[T]):
         self._unsent.append(message)
 
     def flush(self) -> None:
-        if self._unsent and not self._stream.is_closing():
-            self._stream.write(encode_frame(self._unsent))
+        if self._unsent and not self.stream.is_closing():
+            self.stream.write(encode_frame(self._unsent))
         self._unsent.clear()
 
     def close(self) -> None:
         """Close the socket without waiting until a process that may hang has read everything."""
         self.closed.set()
-        self._stream.transport.abort()
+        self.stream.transport.abort()
 
 
-class _WriterConnection:
+class WriterConnection:
     """A worker's connection to the writer."""
 
     def __init__(self, reader: asyncio.StreamReader, stream: asyncio.StreamWriter) -> None:
@@ -155,7 +155,7 @@ class _WriterConnection:
                 self._reader.feed_eof()
 
 
-class _OwnLoad:
+class OwnLoad:
     """Commands that requests to this worker have in progress, and whether they fill batches."""
 
     def __init__(self) -> None:
@@ -183,15 +183,15 @@ class NodeLedger(Ledger):
     def __init__(self, socket_path: Path, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._socket_path = socket_path
-        self._lock = FileLock(socket_path.with_suffix(".lock"))
-        self._writer: _WriterConnection | None = None
-        self._channels: set[_Channel[_Response]] = set()
+        self.lock = FileLock(socket_path.with_suffix(".lock"))
+        self.writer: WriterConnection | None = None
+        self.channels: set[_Channel[_Response]] = set()
         self._sharing: asyncio.Task[None] | None = None
-        self._last_batch_seconds = self._last_batch_end = 0.0
-        self._expected_commands = 0
-        self._has_expected = asyncio.Event()
-        self._batches_without_wait = 0
-        self._own_load = _OwnLoad()
+        self.last_batch_seconds = self.last_batch_end = 0.0
+        self.expected_commands = 0
+        self.has_expected = asyncio.Event()
+        self.batches_without_wait = 0
+        self._own_load = OwnLoad()
 
     def start(self) -> Self:
         super().start()
@@ -202,51 +202,51 @@ class NodeLedger(Ledger):
         if self._sharing is not None:
             self._sharing.cancel()
             await asyncio.wait([self._sharing])
-        for channel in self._channels:
+        for channel in self.channels:
             channel.send(_Response(0, None))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(HANDOVER_SECONDS):
-                await asyncio.gather(*(channel.closed.wait() for channel in self._channels))
+                await asyncio.gather(*(channel.closed.wait() for channel in self.channels))
         await super().stop()
 
     async def submit(self, command: LedgerCommand) -> Outcome:
         with self._own_load:
             return await super().submit(command)
 
-    async def _gather_batch(self) -> None:
+    async def gather_batch(self) -> None:
         """Wait also for the other workers, whose commands arrive later than the writer's own.
 
         The wait ends when most of the expected commands have arrived, when none arrives for half
         the last batch's duration, or when that duration has passed since the batch ended.
         """
-        await super()._gather_batch()
-        batch_seconds = min(self._last_batch_seconds, MAX_BATCH_SECONDS)
-        deadline = self._last_batch_end + batch_seconds
+        await super().gather_batch()
+        batch_seconds = min(self.last_batch_seconds, MAX_BATCH_SECONDS)
+        deadline = self.last_batch_end + batch_seconds
         previous_count = 0
-        while previous_count < len(self._pending) < self._expected_commands:
+        while previous_count < len(self._pending) < self.expected_commands:
             if monotonic() > deadline:
                 break
             previous_count = len(self._pending)
-            self._has_expected.clear()
+            self.has_expected.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(batch_seconds / 2):
-                    await self._has_expected.wait()
+                    await self.has_expected.wait()
 
     def enqueue(self, command: LedgerCommand) -> "asyncio.Future[Outcome]":
         future = super().enqueue(command)
-        if len(self._pending) >= self._expected_commands:
-            self._has_expected.set()
+        if len(self._pending) >= self.expected_commands:
+            self.has_expected.set()
         return future
 
     async def _process_batch(self, batch: Sequence[PendingCommand]) -> ApiError | None:
         started = monotonic()
         outage = await super()._process_batch(batch)
-        self._last_batch_end = monotonic()
-        self._last_batch_seconds = self._last_batch_end - started
-        self._expected_commands = self._estimate_commands(len(batch), len(self._pending))
+        self.last_batch_end = monotonic()
+        self.last_batch_seconds = self.last_batch_end - started
+        self.expected_commands = self.estimate_commands(len(batch), len(self._pending))
         return outage
 
-    def _estimate_commands(self, size: int, arrived: int) -> int:
+    def estimate_commands(self, size: int, arrived: int) -> int:
         """Return how many commands to wait for after a batch, 0 if the next one should start.
 
         If clients wait for responses before they send more, few commands arrive during a batch,
@@ -255,17 +255,17 @@ class NodeLedger(Ledger):
         arrive during a batch as it has. If the clients are divided into groups that take turns,
         the two cases look alike, so one batch of several waits in any case.
         """
-        self._batches_without_wait += 1
+        self.batches_without_wait += 1
         total = min(size + arrived, MAX_BATCH_SIZE)
-        if not self._channels or self._own_load.fills_batches or total < _MIN_EXPECTED_COMMANDS:
+        if not self.channels or self._own_load.fills_batches or total < _MIN_EXPECTED_COMMANDS:
             return 0
-        if arrived * 3 > size and self._batches_without_wait < _TRIAL_INTERVAL:
+        if arrived * 3 > size and self.batches_without_wait < _TRIAL_INTERVAL:
             return 0
-        self._batches_without_wait = 0
+        self.batches_without_wait = 0
         return total - total // 8
 
     def _dispatch(self, command: LedgerCommand) -> Awaitable[Outcome]:
-        writer = self._writer
+        writer = self.writer
         if writer is None or writer.is_closing or self._own_load.fills_batches:
             return super()._dispatch(command)
         return writer.submit(command)
@@ -274,22 +274,22 @@ class NodeLedger(Ledger):
         """Be the writer, or use the writer, as long as the process runs."""
         try:
             while True:
-                if self._lock.acquire():
+                if self.lock.acquire():
                     await self._serve()
-                self._writer = await _WriterConnection.open(self._socket_path)
-                if self._writer is not None:
-                    await self._use_writer(self._writer)
+                self.writer = await WriterConnection.open(self._socket_path)
+                if self.writer is not None:
+                    await self._use_writer(self.writer)
                 await asyncio.sleep(_RETRY_SECONDS)
         except OSError as error:
             log.error("ledger.writer_failed", error=type(error).__name__, exc_info=True)
         finally:
-            self._lock.release()
+            self.lock.release()
 
-    async def _use_writer(self, writer: _WriterConnection) -> None:
+    async def _use_writer(self, writer: WriterConnection) -> None:
         try:
             await writer.run()
         finally:
-            self._writer = None
+            self.writer = None
 
     async def _serve(self) -> None:
         self._socket_path.unlink(missing_ok=True)
@@ -303,14 +303,14 @@ class NodeLedger(Ledger):
     async def _accept(self, reader: asyncio.StreamReader, stream: asyncio.StreamWriter) -> None:
         """Execute another worker's commands until it disconnects."""
         channel = _Channel[_Response](stream)
-        self._channels.add(channel)
+        self.channels.add(channel)
         try:
             stream.write(local_rpc.GREETING)
             while (frame := await read_frame(reader)) is not None:
                 for request in _request_decoder.decode(frame):
                     self._execute(request, channel)
         finally:
-            self._channels.discard(channel)
+            self.channels.discard(channel)
             channel.close()
 
     def _execute(self, request: _Request, channel: _Channel[_Response]) -> None:

@@ -106,7 +106,7 @@ async def write(
     commits: bool = False,
 ) -> None:
     """Write the decisions. With `commits`, commit in the last round trip if that is possible."""
-    await _update_unlinked_cards(tx, state)
+    await update_unlinked_cards(tx, state)
     await _update_pins(tx, state)
     await _insert_pin_failures(tx, state, decisions)
     await _store_commissions(tx, state, decisions)
@@ -223,7 +223,7 @@ def _get_balance_offset(row: NewTransaction | StoredTransaction, state: State) -
     return row.to_balance_offset - state.accounts[row.to_account].delta
 
 
-async def _update_unlinked_cards(tx: Any, state: State) -> None:
+async def update_unlinked_cards(tx: Any, state: State) -> None:
     """Update counters for cards without an account, which are not locked.
 
     Another process may have linked such a card and used it, and its counter may have risen. A

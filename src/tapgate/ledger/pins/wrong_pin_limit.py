@@ -85,8 +85,8 @@ class WrongPinLimit(NodeTable):
     A full set of the table evicts the credential with the oldest wrong PIN.
     """
 
-    _SET_COUNT = 2048
-    _WAYS = 4
+    SET_COUNT = 2048
+    WAYS = 4
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class WrongPinLimit(NodeTable):
         max_wrong: int = DEFAULT_MAX_WRONG,
         max_percent: int = DEFAULT_MAX_PERCENT,
     ) -> None:
-        super().__init__(path, cells_per_set=self._WAYS * _ROW_CELLS)
+        super().__init__(path, cells_per_set=self.WAYS * _ROW_CELLS)
         self._max_wrong = max_wrong
         self._max_percent = max_percent
 
@@ -215,7 +215,7 @@ class WrongPinLimit(NodeTable):
         cells = self._cells
         if cells[set_start] == tag:
             return set_start  # fast path: most sets contain one key, in the first row
-        for row in range(set_start, set_start + self._WAYS * _ROW_CELLS, _ROW_CELLS):
+        for row in range(set_start, set_start + self.WAYS * _ROW_CELLS, _ROW_CELLS):
             if cells[row] == tag:
                 return row
         return None
@@ -225,7 +225,7 @@ class WrongPinLimit(NodeTable):
         if row is not None:
             return row
         cells = self._cells
-        rows = range(set_start, set_start + self._WAYS * _ROW_CELLS, _ROW_CELLS)
+        rows = range(set_start, set_start + self.WAYS * _ROW_CELLS, _ROW_CELLS)
         row = min(rows, key=lambda row: (cells[row + _LAST_WRONG], cells[row] != 0))
         cells[row + _TAG] = 0
         for cell in range(row + 1, row + _ROW_CELLS):

@@ -263,7 +263,7 @@ async def _list_bounds(connection: Any, start: int, end: int, fixed: Sequence[in
     A new range has at most RANGE_SIZE transactions, all in the same month.
     """
     bounds = [start, *(bound for bound in fixed if start < bound <= end)]
-    for month_end in [*await _list_months(connection, bounds[-1], end), end]:
+    for month_end in [*await list_months(connection, bounds[-1], end), end]:
         while bounds[-1] < month_end:
             rows = await _fetch(
                 connection,
@@ -276,7 +276,7 @@ async def _list_bounds(connection: Any, start: int, end: int, fixed: Sequence[in
     return bounds
 
 
-async def _list_months(connection: Any, start: int, end: int) -> list[int]:
+async def list_months(connection: Any, start: int, end: int) -> list[int]:
     """Return each calendar month's first ID (UTC) between two IDs.
 
     These are the partition bounds. Months before the first partition and transaction are left out.
@@ -298,7 +298,7 @@ async def split_range(connection: Any, verified: VerifiedRange) -> list[Verified
     first, last = get_time(verified.first_id), get_time(verified.end_id - 1)
     if get_month_start(first) == get_month_start(last):
         return [verified]
-    months = await _list_months(connection, verified.first_id, verified.end_id)
+    months = await list_months(connection, verified.first_id, verified.end_id)
     if not months:
         return [verified]
     async with connection.transaction(isolation="repeatable_read", readonly=True):

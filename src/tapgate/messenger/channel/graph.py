@@ -131,7 +131,7 @@ class GraphClient:
             raise MediaError("was not found")
         with _map_media_errors():
             async with asyncio.timeout(_MEDIA_TIMEOUT_SECONDS):
-                media_info = await self._get_media_info(media_id, limit)
+                media_info = await self.get_media_info(media_id, limit)
                 response = await self._request(
                     "GET", self._require_trusted_url(media_info.get("url")), limit=limit
                 )
@@ -140,7 +140,7 @@ class GraphClient:
         _require_hash(response.content, sha256, media_info.get("sha256"))
         return response.content
 
-    async def _get_media_info(self, media_id: str, limit: int) -> dict[str, Any]:
+    async def get_media_info(self, media_id: str, limit: int) -> dict[str, Any]:
         response = await self._request("GET", f"{self._url}/{media_id}")
         if response.status != 200:
             raise _build_media_error(response.status)

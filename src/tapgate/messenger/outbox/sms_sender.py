@@ -64,7 +64,7 @@ _RETRY: Final = ResultUpdate(
 _END: Final = f"""content = CASE WHEN result.keep_content THEN content END,
     report_at = CASE WHEN key LIKE '{statuses.REPORTED_KEY_PATTERN}' THEN result.ended_at END"""
 _END_VALUES: Final = {"keep_content": "boolean", "ended_at": "timestamptz"}
-_ACCEPTED: Final = ResultUpdate(
+ACCEPTED: Final = ResultUpdate(
     _QUEUE, f"status = 'sent', problem = NULL, {_END}", _END_VALUES, accepts_late=True
 )
 _FAILED: Final = ResultUpdate(
@@ -174,7 +174,7 @@ class SmsSender:
         now = self._clock()
         async with self._database.transaction() as tx:
             await statuses.record_sms(tx, leased.id, MessageStatus.SENT, now)
-            await _ACCEPTED.record(tx, [(leased, self._end_at(now))])
+            await ACCEPTED.record(tx, [(leased, self._end_at(now))])
         self._counters.count_sms("accepted")
 
     async def _schedule_retry(self, leased: LeasedSms, problem: str) -> None:

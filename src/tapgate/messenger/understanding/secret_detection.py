@@ -13,13 +13,13 @@ from tapgate_client.schemas.card_proofs import parse_tap_url
 _MAX_LENGTH = 4096
 
 #: A word for a secret, but not the start of a longer word such as "pinch".
-_SECRET_WORD_PATTERN = re.compile(
+SECRET_WORD_PATTERN = re.compile(
     r"(?<![a-z])(?:my|mon)?(?:p[\W_]{0,2}[i1][\W_]{0,2}n(?:s|code|kod|number|no)?|codes?|kod"
     r"|passwords?|passcodes?|pwd|pw|otp|secrets?|secrete|mdp|mots?\W{0,3}de\W{0,3}passe?|passe|cvv"
     r")(?![a-z])"
 )
 #: Digits, possibly with separators between them.
-_DIGIT_RUN_PATTERN = re.compile(r"[0-9](?:[^0-9a-z]{0,6}[0-9])*")
+DIGIT_RUN_PATTERN = re.compile(r"[0-9](?:[^0-9a-z]{0,6}[0-9])*")
 _DIGITS_PATTERN = re.compile(r"[0-9]+")
 _WORD_PATTERN = re.compile(r"[a-z]+")
 _AMOUNT_PATTERN = re.compile(r"[^0-9]*(?:[0-9]+[.,][0-9]{1,2}|[0-9][.,'][0-9]{3})[^0-9]*")
@@ -39,7 +39,7 @@ _TRANSFER_PATTERN = re.compile(
 )
 _FOUR_DIGITS_PATTERN = re.compile(r"(?<![0-9a-z-])[0-9]{4}(?![0-9a-z-])")
 #: Maximum distance in characters between a secret and the word that names it.
-_MAX_DISTANCE = 60
+MAX_DISTANCE = 60
 
 #: Card link, which contains a tapped card's proof.
 _TAP_URL_PATTERN = re.compile(
@@ -56,7 +56,7 @@ def may_contain_pin(text: str) -> bool:
         return _DIGITS_PATTERN.search(normalized) is not None
     return (
         _is_bare_pin(normalized)
-        or _has_digits_near_secret_word(normalized)
+        or has_digits_near_secret_word(normalized)
         or _has_digits_after_transfer(normalized)
     )
 
@@ -79,12 +79,12 @@ def has_code(text: str) -> bool:
         return True
     normalized = _normalize(text[:_MAX_LENGTH])
     groups = [len(group) for group in _DIGITS_PATTERN.findall(normalized)]
-    return groups == [6] and _has_digits_near_secret_word(normalized)
+    return groups == [6] and has_digits_near_secret_word(normalized)
 
 
 def mentions_secret(text: str) -> bool:
     """Return whether the text contains a word for a secret, as in "pin4071"."""
-    return _SECRET_WORD_PATTERN.search(_normalize(text)) is not None
+    return SECRET_WORD_PATTERN.search(_normalize(text)) is not None
 
 
 def has_pin_after_transfer(text: str) -> bool:
@@ -124,18 +124,18 @@ def _normalize_character(char: str) -> str:
     return base if any(part.isdigit() for part in base) else " "
 
 
-def _has_digits_near_secret_word(normalized: str) -> bool:
-    words = _SECRET_WORD_PATTERN.finditer(normalized)
+def has_digits_near_secret_word(normalized: str) -> bool:
+    words = SECRET_WORD_PATTERN.finditer(normalized)
     word = next(words, None)
-    for run in _DIGIT_RUN_PATTERN.finditer(normalized) if word else ():
-        if not _could_be_secret(run[0]):
+    for run in DIGIT_RUN_PATTERN.finditer(normalized) if word else ():
+        if not could_be_secret(run[0]):
             continue
         # Both go from left to right. A word too far before this run is too far before later ones.
-        while word is not None and run.start() - word.end() > _MAX_DISTANCE:
+        while word is not None and run.start() - word.end() > MAX_DISTANCE:
             word = next(words, None)
         if word is None:
             return False
-        if word.start() - run.end() <= _MAX_DISTANCE:
+        if word.start() - run.end() <= MAX_DISTANCE:
             return True
     return False
 
@@ -148,7 +148,7 @@ def _has_digits_after_transfer(normalized: str) -> bool:
     return _FOUR_DIGITS_PATTERN.search(normalized, min(transfer_ends)) is not None
 
 
-def _could_be_secret(run: str) -> bool:
+def could_be_secret(run: str) -> bool:
     """Return whether a digit run may be a PIN, a six-digit code, or an old and a new PIN.
 
     The secret may be written with separators or be one of several digit groups.

@@ -55,7 +55,7 @@ async def create_backup(
         async with _open_snapshot(url) as connection:
             schema = await read_schema(connection)
             await _require_exported(connection, schema)
-            manifest = await _build_manifest(connection, schema)
+            manifest = await build_manifest(connection, schema)
             if manifest.secret_fingerprint not in (None, *vault.key_names):
                 raise StoreError(
                     f"the database uses secret key {manifest.secret_fingerprint}, but the"
@@ -127,7 +127,7 @@ async def _open_snapshot(url: str) -> AsyncIterator[asyncpg.Connection]:
             await connection.close(timeout=1)
 
 
-async def _build_manifest(connection: asyncpg.Connection, schema: Schema) -> Manifest:
+async def build_manifest(connection: asyncpg.Connection, schema: Schema) -> Manifest:
     tables = schema.tables
     if "schema_migrations" not in tables:
         raise StoreError("nothing to back up: the database has no Tapgate tables")

@@ -45,11 +45,11 @@ _NOT_SESSION_MODE = (
 #: PostgreSQL's built-in types have the same IDs, below this one, on every server.
 _MAX_STABLE_TYPE_ID: Final = 10_000
 #: Built-in type definitions that this process's connections have looked up, by type ID.
-_builtin_types: dict[int, list[Any]] = {}
+builtin_types: dict[int, list[Any]] = {}
 _NAMED_STATEMENT: Final = SimpleNamespace(name="not executed")
 
 #: URLs whose pooler has passed the session mode check.
-_session_pooled_urls: set[str] = set()
+session_pooled_urls: set[str] = set()
 
 
 class Connection(asyncpg.Connection):  # type: ignore[misc]
@@ -64,12 +64,12 @@ class Connection(asyncpg.Connection):  # type: ignore[misc]
     async def _introspect_types(
         self, type_ids: Collection[int], seconds: float | None
     ) -> tuple[list[Any], Any]:
-        if _builtin_types.keys() >= set(type_ids):
-            found = {id(types): types for types in map(_builtin_types.__getitem__, type_ids)}
+        if builtin_types.keys() >= set(type_ids):
+            found = {id(types): types for types in map(builtin_types.__getitem__, type_ids)}
             return [item for types in found.values() for item in types], _NAMED_STATEMENT
         types, statement = await super()._introspect_types(type_ids, seconds)
         if max(type_ids) < _MAX_STABLE_TYPE_ID:
-            _builtin_types.update(dict.fromkeys(type_ids, types))
+            builtin_types.update(dict.fromkeys(type_ids, types))
         return types, statement
 
 
@@ -113,16 +113,16 @@ async def open_connection(
         session[_APPLICATION_NAME] = target.settings[_APPLICATION_NAME]
     # `connect_timeout` applies to each host.
     seconds = float(max(0, target.numeric_parameters.get("connect_timeout", 0))) or timeout
-    connection = await _connect(target, seconds, command_timeout)
+    connection = await connect_once(target, seconds, command_timeout)
     try:
         _set_keepalives(connection, target.numeric_parameters)
         pid, _ = await connection.fetchrow(
             APPLY_SETTINGS, list(session), list(session.values()), timeout=seconds
         )
         # A pooler reports its own process id to its clients.
-        if pid != connection.get_server_pid() and url not in _session_pooled_urls:
+        if pid != connection.get_server_pid() and url not in session_pooled_urls:
             await _require_session_mode(connection, pid, target, seconds)
-            _session_pooled_urls.add(url)
+            session_pooled_urls.add(url)
     except _SHARED_CONNECTION_ERRORS as error:
         connection.terminate()
         raise StoreError(_NOT_SESSION_MODE) from error
@@ -132,7 +132,7 @@ async def open_connection(
     return connection
 
 
-async def _connect(
+async def connect_once(
     target: DatabaseUrl, seconds: float, command_timeout: float | None
 ) -> asyncpg.Connection:
     default = "read-write" if len(target.hosts) > 1 else None
@@ -197,7 +197,7 @@ async def _require_session_mode(
     connection.
     """
     pids = set()
-    other = await _connect(target, seconds, None)
+    other = await connect_once(target, seconds, None)
     try:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_PROBE_TIMEOUT_SECONDS), other.transaction():

@@ -54,7 +54,7 @@ class EmbeddedPostgres:
         self._owner_lock = FileLock(self.data_dir / "lock")
         # All server processes inherit this lock, so it is held until the last of them exits.
         self._server_lock = FileLock(self.data_dir / "pgdata.lock")
-        self._server: subprocess.Popen[bytes] | None = None
+        self.server: subprocess.Popen[bytes] | None = None
         self._socket_dir = self._choose_socket_dir()
 
     @property
@@ -64,7 +64,7 @@ class EmbeddedPostgres:
 
     @property
     def is_alive(self) -> bool:
-        return self._server is not None and self._server.poll() is None
+        return self.server is not None and self.server.poll() is None
 
     def start(self) -> str:
         """Start the server, create the database if necessary, and return its URL.
@@ -93,15 +93,15 @@ class EmbeddedPostgres:
 
     def stop(self) -> None:
         """Shut down the server, by force after a timeout, and release the data folder."""
-        if self._server is not None:
-            if self._server.poll() is None:
-                self._server.send_signal(signal.SIGINT)  # fast shutdown
+        if self.server is not None:
+            if self.server.poll() is None:
+                self.server.send_signal(signal.SIGINT)  # fast shutdown
             try:
-                self._server.wait(_STOP_TIMEOUT_SECONDS)
+                self.server.wait(_STOP_TIMEOUT_SECONDS)
             except subprocess.TimeoutExpired:
-                self._server.kill()  # no data loss: the next start recovers from the WAL
-                self._server.wait()
-            self._server = None
+                self.server.kill()  # no data loss: the next start recovers from the WAL
+                self.server.wait()
+            self.server = None
             if self._socket_dir != self._pgdata:
                 shutil.rmtree(self._socket_dir, ignore_errors=True)
         self._server_lock.release()
@@ -116,8 +116,8 @@ class EmbeddedPostgres:
         if self._socket_dir != self._pgdata:
             _ensure_private_folder(self._socket_dir, user)
         (self._socket_dir / f"{_SOCKET_NAME}.lock").unlink(missing_ok=True)  # stale
-        self._server = self._launch(user, programs)
-        self._wait_until_ready(self._server)
+        self.server = self._launch(user, programs)
+        self._wait_until_ready(self.server)
         psql = find_programs_dir() / "psql"
         _run_program(
             [psql, f"--host={self._socket_dir}", f"--username={SUPERUSER}", "-qX"],
@@ -181,7 +181,7 @@ class EmbeddedPostgres:
     def _launch(self, user: ServerUser, programs: Path) -> subprocess.Popen[bytes]:
         flags = [
             flag
-            for item in _build_server_settings(self.data_dir).items()
+            for item in build_server_settings(self.data_dir).items()
             for flag in ("-c", "=".join(item))
         ]
         with (
@@ -333,9 +333,9 @@ def _run_program(command: Sequence[str | Path], *, stdin: str = "", **options: A
         raise StoreError(f"{Path(command[0]).name} failed: {errors[-1]}")
 
 
-def _build_server_settings(data_dir: Path) -> dict[str, str]:
+def build_server_settings(data_dir: Path) -> dict[str, str]:
     """Return settings sized to the machine. The durability settings keep their defaults (on)."""
-    memory_mib = _get_memory_bytes() >> 20
+    memory_mib = get_memory_bytes() >> 20
     disk_mib = shutil.disk_usage(data_dir).total >> 20
     return {
         "listen_addresses": "",
@@ -362,7 +362,7 @@ def _build_server_settings(data_dir: Path) -> dict[str, str]:
     }
 
 
-def _get_memory_bytes() -> int:
+def get_memory_bytes() -> int:
     """Return the machine's memory, or the container's if it has less."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with contextlib.suppress(OSError, ValueError):  # no container, or no limit ("max")

@@ -8,11 +8,11 @@ from pathlib import Path
 class FileLock:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._descriptor: int | None = None
+        self.descriptor: int | None = None
 
     def acquire(self) -> bool:
         """Acquire the lock without waiting; return whether this object now holds it."""
-        if self._descriptor is not None:
+        if self.descriptor is not None:
             return True
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -20,16 +20,16 @@ class FileLock:
         except BlockingIOError:
             os.close(descriptor)
             return False
-        self._descriptor = descriptor
+        self.descriptor = descriptor
         return True
 
     def fileno(self) -> int:
-        if self._descriptor is None:
+        if self.descriptor is None:
             raise RuntimeError("the lock is not held")
-        return self._descriptor
+        return self.descriptor
 
     def release(self) -> None:
         """Release the lock. A process that inherited the descriptor still holds it."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+            self.descriptor = None

@@ -25,7 +25,7 @@ FAILOVER_ERRORS: Final = (
 )
 
 #: Host used last, by the hosts to choose from and the required session attribute.
-_last_used: dict[Hashable, Host] = {}
+last_used: dict[Hashable, Host] = {}
 
 
 async def connect_to_one(
@@ -38,9 +38,9 @@ async def connect_to_one(
     if len(hosts) == 1:
         return await connect(hosts[0])
     key = (tuple(hosts), attribute)
-    attempts = _Attempts(_put_first(hosts, _last_used.get(key)), connect)
+    attempts = Attempts(_put_first(hosts, last_used.get(key)), connect)
     try:
-        connection, _last_used[key] = await attempts.run(
+        connection, last_used[key] = await attempts.run(
             min(_MAX_DELAY_SECONDS, seconds / (2 * len(hosts)))
         )
     finally:
@@ -52,21 +52,21 @@ def _put_first(hosts: Sequence[Host], first: Host | None) -> list[Host]:
     return sorted(hosts, key=lambda host: host != first)
 
 
-class _Attempts:
+class Attempts:
     def __init__(self, hosts: list[Host], connect: Connect) -> None:
-        self._untried = hosts
+        self.untried = hosts
         self._connect = connect
         self._running: dict[asyncio.Task[asyncpg.Connection], Host] = {}
 
     async def run(self, delay_seconds: float) -> tuple[asyncpg.Connection, Host]:
         failure: Exception | None = None
-        while self._untried or self._running:
-            if self._untried:
-                host = self._untried.pop(0)
+        while self.untried or self._running:
+            if self.untried:
+                host = self.untried.pop(0)
                 self._running[asyncio.create_task(self._connect(host))] = host
             done, _ = await asyncio.wait(
                 self._running,
-                timeout=delay_seconds if self._untried else None,
+                timeout=delay_seconds if self.untried else None,
                 return_when=asyncio.FIRST_COMPLETED,
             )
             for task in done:

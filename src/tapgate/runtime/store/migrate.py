@@ -258,7 +258,7 @@ async def _apply(
             await connection.execute("SELECT pg_advisory_xact_lock($1)", NODES_LOCK_KEY)
             await _require_no_older_nodes(connection, migration)
         await connection.execute(migration.sql)
-        await _record(connection, migration)
+        await record_migration(connection, migration)
 
 
 async def _apply_concurrently(connection: asyncpg.Connection, migration: Migration) -> None:
@@ -270,10 +270,10 @@ async def _apply_concurrently(connection: asyncpg.Connection, migration: Migrati
     for statement in migration.sql.split(";\n"):
         if statement.strip() and not await execute_for_partitions(connection, statement):
             await connection.execute(statement)
-    await _record(connection, migration)
+    await record_migration(connection, migration)
 
 
-async def _record(connection: asyncpg.Connection, migration: Migration) -> None:
+async def record_migration(connection: asyncpg.Connection, migration: Migration) -> None:
     values = [migration.name, migration.sha256]
     if migration.number < FIRST_CLASSIFIED:  # the table does not have the other columns yet
         await connection.execute(

@@ -28,7 +28,7 @@ class Replica:
     def __init__(self, database: Database, max_lag_seconds: float) -> None:
         self.database = database
         self._max_lag_seconds = max_lag_seconds
-        self._retry_at = 0.0
+        self.retry_at = 0.0
 
     @classmethod
     async def connect(cls, settings: Settings) -> Self | None:
@@ -42,7 +42,7 @@ class Replica:
 
     async def catches_up(self, primary: Database) -> bool:
         """Wait until the standby has the primary's changes. Return False if it takes too long."""
-        if monotonic() < self._retry_at:
+        if monotonic() < self.retry_at:
             return False
         position = await primary.fetchval("SELECT pg_current_wal_flush_lsn()::text")
         reason = None
@@ -55,7 +55,7 @@ class Replica:
         except (ApiError, asyncpg.PostgresError) as error:
             reason = type(error).__name__
         if reason is not None:
-            self._retry_at = monotonic() + _RETRY_SECONDS
+            self.retry_at = monotonic() + _RETRY_SECONDS
             _log.warning("replica.not_used", reason=reason)
         return reason is None
 

@@ -71,14 +71,14 @@ def resolve_server_user(pgdata: Path) -> ServerUser:
     if pgdata.exists() and (status := pgdata.stat()).st_uid != 0:
         return ServerUser(status.st_uid, status.st_gid)
     return (
-        _find_user(_SYSTEM_USER)
-        or _create_user()
-        or _find_user(_FALLBACK_USER)
+        find_user(_SYSTEM_USER)
+        or create_user()
+        or find_user(_FALLBACK_USER)
         or ServerUser(65534, 65534)
     )
 
 
-def _create_user() -> ServerUser | None:
+def create_user() -> ServerUser | None:
     """Create the system user. Return None if `useradd` is missing or fails.
 
     Concurrent runs of `useradd` overwrite each other's entries. A lock ensures that one process
@@ -87,7 +87,7 @@ def _create_user() -> ServerUser | None:
     command = ["useradd", "--system", "--user-group", "--no-create-home"]
     with Path("/etc/passwd").open() as accounts:
         fcntl.flock(accounts, fcntl.LOCK_EX)
-        if found := _find_user(_SYSTEM_USER):
+        if found := find_user(_SYSTEM_USER):
             return found
         try:
             subprocess.run(  # noqa: S603
@@ -97,10 +97,10 @@ def _create_user() -> ServerUser | None:
             )
         except FileNotFoundError:
             return None
-        return _find_user(_SYSTEM_USER)
+        return find_user(_SYSTEM_USER)
 
 
-def _find_user(name: str) -> ServerUser | None:
+def find_user(name: str) -> ServerUser | None:
     try:
         entry = pwd.getpwnam(name)
     except KeyError:

@@ -51,7 +51,7 @@ class Signals:
         self._ack_received = asyncio.Event()  # set whenever an acknowledgment arrives
         self._connected = asyncio.Event()
         self._query_lock = asyncio.Lock()
-        self._connection: Any = None
+        self.connection: Any = None
         self._pid = 0  # the connection's backend PID
         self._ack_tasks: set[asyncio.Task[None]] = set()
         self._task: asyncio.Task[None] | None = None
@@ -111,10 +111,10 @@ class Signals:
                 while True:
                     await self._connected.wait()
                     with contextlib.suppress(*DATABASE_ERRORS):
-                        return await self._collect_acks(ticket)
+                        return await self.collect_acks(ticket)
                     await asyncio.sleep(_RETRY_SECONDS)
 
-    async def _collect_acks(self, ticket: Ticket) -> None:
+    async def collect_acks(self, ticket: Ticket) -> None:
         acknowledged = self._acks[ticket] = set()
         try:
             listeners = await self._list_listeners()
@@ -148,9 +148,9 @@ class Signals:
 
     async def _query_locked(self, sql: str, *arguments: object) -> list[asyncpg.Record]:
         async with self._query_lock:
-            if self._connection is None:
+            if self.connection is None:
                 raise ConnectionError("not connected")
-            return await self._connection.fetch(sql, *arguments)  # type: ignore[no-any-return]
+            return await self.connection.fetch(sql, *arguments)  # type: ignore[no-any-return]
 
     async def _keep_listening(self) -> None:
         while True:
@@ -172,7 +172,7 @@ class Signals:
         )
         lost = asyncio.Event()
 
-        def on_loss(_connection: object) -> None:
+        def on_loss(connection: object) -> None:
             self._connected.clear()
             lost.set()
 
@@ -185,7 +185,7 @@ class Signals:
             self._pid = await connection.fetchval("SELECT pg_backend_pid()")
             _require_writable(await connection.fetch(_SELECT_READ_ONLY))
             await connection.execute(f"SET application_name = '{_LISTENER_APPLICATION_NAME}'")
-            self._connection = connection
+            self.connection = connection
             for handler in self._reconnect_handlers:
                 handler()
             self._connected.set()
@@ -193,14 +193,14 @@ class Signals:
                 # Also detects a connection that was lost silently.
                 _require_writable(await self._query(_SELECT_READ_ONLY))
         finally:
-            self._connection = None
+            self.connection = None
             self._connected.clear()
             if self._stopping:
                 await _close(connection)
             else:
                 connection.terminate()
 
-    def _on_change(self, _connection: object, _pid: int, _channel: str, message: str) -> None:
+    def _on_change(self, connection: object, _pid: int, _channel: str, message: str) -> None:
         topic, payload = msgspec.json.decode(message, type=tuple[str, str])
         for handler in self._handlers[topic]:
             try:
@@ -208,7 +208,7 @@ class Signals:
             except Exception:
                 _log.exception("signals.handler_failed", topic=topic)
 
-    def _on_ack_request(self, _connection: Any, _pid: int, _channel: str, request: str) -> None:
+    def _on_ack_request(self, connection: Any, _pid: int, _channel: str, request: str) -> None:
         ack_channel, _, ticket = request.partition(" ")
         task = asyncio.create_task(self._send_ack(ack_channel, f"{ticket} {self._pid}"))
         self._ack_tasks.add(task)
@@ -218,7 +218,7 @@ class Signals:
         with contextlib.suppress(*DATABASE_ERRORS):
             await self._notify(channel, payload)
 
-    def _on_ack(self, _connection: object, _pid: int, _channel: str, payload: str) -> None:
+    def _on_ack(self, connection: object, _pid: int, _channel: str, payload: str) -> None:
         ticket, _, pid = payload.partition(" ")
         if ticket in self._acks:
             self._acks[ticket].add(int(pid))

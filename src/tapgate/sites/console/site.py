@@ -83,7 +83,7 @@ class PageSite:
     ) -> None:
         self.prefix = prefix
         self._site = site
-        self._templates = templates
+        self.templates = templates
         self._assets = assets
         self._router: Router[_PageRoute] = Router()
         for page in pages:
@@ -110,7 +110,7 @@ class PageSite:
             asset = await self._get_asset(context)
             if asset is not None:
                 return asset
-            request = PageRequest(app, context, self._templates, self._site)
+            request = PageRequest(app, context, self.templates, self._site)
         except ApiError as error:
             return self.render_error(app, context, error)
         try:
@@ -131,7 +131,7 @@ class PageSite:
 
     def render_error(self, app: App, context: RequestContext, error: ApiError) -> Reply[bytes]:
         """Render an error that occurred before the request was routed."""
-        request = PageRequest(app, _clear_query(context), self._templates, self._site)
+        request = PageRequest(app, _clear_query(context), self.templates, self._site)
         if (
             error.code is Code.PAYLOAD_TOO_LARGE
             and context.caller is None

@@ -60,7 +60,7 @@ class GuideSite:
     def __init__(self) -> None:
         self._assets = PackagedFiles(_PACKAGE, "assets", _HEADERS)
         self._shared_assets = PackagedFiles("tapgate.sites.console", "assets", _HEADERS)
-        self._replies: dict[str, CompressedReply] = {}
+        self.replies: dict[str, CompressedReply] = {}
         # Rendering costs more than a rate limit saves by rejecting a request.
         self._render_error_page = lru_cache(maxsize=32)(self._render_error)
         # One thread, because rendering a long document takes CPU time that payments need too.
@@ -102,7 +102,7 @@ class GuideSite:
             return await assets.serve(request, name)
         if path == "search":
             return await self._search(request)
-        reply = self._replies.get(path)
+        reply = self.replies.get(path)
         if reply is None:
             source = None
             if path.partition("/")[0] == API_FOLDER:
@@ -111,7 +111,7 @@ class GuideSite:
                     has_sandbox=request.services.settings.has_simulators,
                 )
             built = await self._threads.run(self.build_reply, path, source)
-            reply = self._replies.get(path)
+            reply = self.replies.get(path)
             if reply is None:
                 return built
         return reply.select(request)
@@ -121,15 +121,15 @@ class GuideSite:
 
         `source` makes the documents of the API folder pages of the reference.
         """
-        if path in self._contents.by_slug:
-            document = self._contents.by_slug[path]
+        if path in self.contents.by_slug:
+            document = self.contents.by_slug[path]
             if source is None:
                 reply = self._render_document(document)
             else:
                 reply = self._render_reference(document, source)
-        elif path in self._contents.files:
+        elif path in self.contents.files:
             reply = Reply(
-                self._contents.files[path].read_bytes(),
+                self.contents.files[path].read_bytes(),
                 content_type=FILE_TYPES[PurePosixPath(path).suffix],
             )
         else:
@@ -137,7 +137,7 @@ class GuideSite:
         assert isinstance(reply.body, bytes)
         etag = f'"{sha256(reply.body).hexdigest()[:32]}"'
         reply.headers = {**_HEADERS, "ETag": etag}
-        self._replies[path] = CompressedReply(reply)
+        self.replies[path] = CompressedReply(reply)
         return reply
 
     def _render_document(self, document: Document) -> Reply[bytes]:
@@ -149,7 +149,7 @@ class GuideSite:
             document=document,
             body=Markup(rendered.html),  # noqa: S704 - the renderer escapes text
             headings=[heading for heading in rendered.headings if heading.level in (2, 3)],
-            **_find_neighbors(document, self._contents.documents),
+            **_find_neighbors(document, self.contents.documents),
         )
 
     def _render_reference(self, document: Document, source: ReferenceSource) -> Reply[bytes]:
@@ -159,13 +159,13 @@ class GuideSite:
         if page is None:
             return self._render_document(document)
         template, values = page
-        slugs = [slug for slug in values["slugs"] if slug in self._contents.by_slug]
+        slugs = [slug for slug in values["slugs"] if slug in self.contents.by_slug]
         return self._render_page(
             template,
             document=document,
             has_sandbox=source.has_sandbox,
             **values,
-            **_find_neighbors(document, [self._contents.by_slug[slug] for slug in slugs]),
+            **_find_neighbors(document, [self.contents.by_slug[slug] for slug in slugs]),
         )
 
     def _resolve(self, document: Document, link: str) -> str | None:
@@ -175,9 +175,9 @@ class GuideSite:
             return link
         target = document.join(parts.path)
         anchor = f"#{parts.fragment}" if parts.fragment else ""
-        if (linked := self._contents.by_source.get(target)) is not None:
+        if (linked := self.contents.by_source.get(target)) is not None:
             return linked.url + anchor
-        if str(target) in self._contents.files:
+        if str(target) in self.contents.files:
             return f"{PREFIX}/{target}"
         return None
 
@@ -186,15 +186,15 @@ class GuideSite:
         plain = unquote(path).strip("/").lower().removesuffix(".md")
         plain = plain.removesuffix("/readme").removesuffix("/index")
         plain = "" if plain in ("readme", "index") else plain
-        if plain != path and (document := self._contents.by_slug.get(plain)) is not None:
+        if plain != path and (document := self.contents.by_slug.get(plain)) is not None:
             return Reply(b"", status=308, headers={"Location": document.url}, content_type=_HTML)
-        close = difflib.get_close_matches(plain[:MAX_QUERY_LENGTH], self._contents.by_slug, n=5)
+        close = difflib.get_close_matches(plain[:MAX_QUERY_LENGTH], self.contents.by_slug, n=5)
         words = " ".join(plain.replace("-", " ").replace("/", " ").split())[:MAX_QUERY_LENGTH]
         return self._render_page(
             "not_found.html",
             status=404,
             query=words,
-            similar=[self._contents.by_slug[slug] for slug in close],
+            similar=[self.contents.by_slug[slug] for slug in close],
         )
 
     async def _search(self, request: RequestContext) -> Reply[bytes]:
@@ -215,7 +215,7 @@ class GuideSite:
             _build_environment()
             .get_template(template)
             .render(
-                sections=self._contents.list_sections(),
+                sections=self.contents.list_sections(),
                 version=VERSION,
                 **{"document": None, "query": "", **values},
             )
@@ -229,12 +229,12 @@ class GuideSite:
         )
 
     @cached_property
-    def _contents(self) -> Contents:
+    def contents(self) -> Contents:
         return Contents()
 
     @cached_property
     def _index(self) -> SearchIndex:
-        return SearchIndex(self._contents.documents)
+        return SearchIndex(self.contents.documents)
 
 
 def _find_neighbors(document: Document, listed: Sequence[Document]) -> dict[str, Any]:

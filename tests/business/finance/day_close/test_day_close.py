@@ -176,7 +176,7 @@ async def test_every_transaction_of_a_closed_day_has_a_valid_proof(
     dated: Harness, clock: FakeClock, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(operations, "CHUNK_SIZE", 4)
-    monkeypatch.setattr(operations, "_PAGE_SIZE", 3)
+    monkeypatch.setattr(operations, "PAGE_SIZE", 3)
     transaction_ids = await deposit(dated, count)
     day = get_platform_day(clock.now, ZONE)
     clock.advance(days=1)

@@ -241,7 +241,7 @@ async def test_unlinked_card_decline_keeps_the_usage_if_the_card_is_linked_concu
     pos = await PosDriver.create(harness)
     card = await create_card(harness, uid="04:DE:5F:1E:AC:C0:40")
     chip = await create_signing_card(harness, card)
-    update = write._update_unlinked_cards
+    update = write.update_unlinked_cards
 
     async def link_and_pay_first(tx: Any, state: State) -> None:
         """Change the card as another process does that links it and pays with it."""
@@ -255,7 +255,7 @@ async def test_unlinked_card_decline_keeps_the_usage_if_the_card_is_linked_concu
         )
         await update(tx, state)
 
-    monkeypatch.setattr(write, "_update_unlinked_cards", link_and_pay_first)
+    monkeypatch.setattr(write, "update_unlinked_cards", link_and_pay_first)
     response = await pos.pay(card_serial=card, card_proof=tap(chip))
     assert parse_error(response)[:2] == (403, "CARD_NOT_ACTIVE")
     row = await harness.database.fetchrow(
@@ -521,7 +521,7 @@ async def test_proof_adds_no_statement_to_a_payment(harness: Harness) -> None:
     await plain.pay("1")
     counts = []
     for payer, proof in ((plain, None), (pos, tap(chip))):
-        async with harness.services.ledger._database.connection() as connection:
+        async with harness.services.ledger.database.connection() as connection:
             statements: list[str] = []
             connection.add_query_logger(lambda query, found=statements: found.append(query.query))
         response = await payer.pay("1", card_proof=proof)

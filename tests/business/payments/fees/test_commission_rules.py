@@ -115,5 +115,5 @@ async def test_every_process_applies_the_new_rules(
             *(put_rules(harness, build_rule(rate=str(rate))) for rate in (3, 3, 3))
         )
         assert {response.status_code for response in responses} == {200}
-        rules = await second.ledger._get_rules(second.database)  # type: ignore[arg-type]
+        rules = await second.ledger.get_rules(second.database)  # type: ignore[arg-type]
         assert [rule.rate for rule in rules.commissions.values()] == [3_000]

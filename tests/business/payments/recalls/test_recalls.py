@@ -116,7 +116,7 @@ async def test_recall_period_ends(
     transfer = await send_p2p(harness, *people)
     ledger, clock = harness.services.ledger, harness.services.clock
     hours = harness.services.settings.recall_hours
-    monkeypatch.setattr(ledger, "_clock", lambda: clock() + timedelta(hours=hours))
+    monkeypatch.setattr(ledger, "clock", lambda: clock() + timedelta(hours=hours))
     assert parse_error(await recall(harness, transfer)) == (409, "NOT_RECALLABLE")
 
 

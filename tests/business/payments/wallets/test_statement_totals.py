@@ -49,7 +49,7 @@ async def services(
 ) -> AsyncIterator[Services]:
     settings = settings.replace(timezone=ZONE)
     async with open_gateway_services(settings, database_url, clock=fake_clock) as services:
-        services.new_id._milliseconds = fake_clock.milliseconds
+        services.new_id.milliseconds = fake_clock.milliseconds
         async with services.transaction() as tx:
             await insert_defaults(tx, settings.currency, IdGenerator(1023))
         yield services

@@ -34,7 +34,7 @@ _close_job: Final = ExclusiveJob(0x7467_6463)  # "tgdc"
 _WAIT_SECONDS: Final = 60.0
 _PAUSE_SECONDS: Final = 0.1
 #: Whole chunks, so that only the last chunk of a day is incomplete.
-_PAGE_SIZE: Final = 4 * CHUNK_SIZE
+PAGE_SIZE: Final = 4 * CHUNK_SIZE
 _MAX_ID_LAG: Final = timedelta(hours=1)
 _trail = AuditTrail("ledger_day")
 
@@ -186,7 +186,7 @@ class _DayTree:
     async def add_entries(self, start: datetime, end: datetime) -> None:
         after_id = -1
         while transaction_ids := await list_transaction_ids(
-            self._tx, start, end, after_id, _PAGE_SIZE
+            self._tx, start, end, after_id, PAGE_SIZE
         ):
             rows = await queries.list_entries(self._tx, transaction_ids)
             # Other requests of this process are served in between.

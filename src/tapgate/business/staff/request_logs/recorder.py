@@ -108,9 +108,9 @@ class RequestLog:
         new_id: IdGenerator,
         count_dropped: Callable[[int], None],
     ) -> None:
-        self._is_enabled = settings.request_log_days > 0
-        self._has_bodies = settings.request_log_bodies
-        self._database = database
+        self.is_enabled = settings.request_log_days > 0
+        self.has_bodies = settings.request_log_bodies
+        self.database = database
         self._new_id = new_id
         self.failed = _Queue(MAX_FAILED_PER_SECOND)
         self.succeeded = _Queue(max(1, MAX_SUCCEEDED_PER_SECOND // settings.workers))
@@ -127,14 +127,14 @@ class RequestLog:
     ) -> None:
         """Queue a request, unless its caller has no key. Called for every request."""
         caller = context.caller
-        if caller is None or caller.key_id is None or not self._is_enabled:
+        if caller is None or caller.key_id is None or not self.is_enabled:
             return
         queue = self.succeeded if status < 400 else self.failed
         if queue.is_full:
             self._count_dropped(1)
             return
         # The bodies of a payment name its idempotency key and its transaction.
-        has_bodies = self._has_bodies or endpoint.moves_money
+        has_bodies = self.has_bodies or endpoint.moves_money
         is_kept = has_bodies and len(response_body) <= MAX_BODY_BYTES
         queue.requests.append(
             _PendingRequest(
@@ -191,7 +191,7 @@ class RequestLog:
 
     async def _write(self, batch: list[_PendingRequest]) -> None:
         rows = [self._build_row(request) for request in batch]
-        async with self._database.transaction() as tx:
+        async with self.database.transaction() as tx:
             # A lost request after a crash does not matter, so the write need not wait for the disk.
             await tx.execute("SET LOCAL synchronous_commit = off")
             await tx.copy_records_to_table("request_logs", columns=_COLUMNS, records=rows)
@@ -212,8 +212,8 @@ class RequestLog:
             min(int(request.seconds * 1_000_000), _MAX_DURATION_US),
             request.request_id,
             request.ip,
-            self._redact_request(request) if self._has_bodies else None,
-            self._redact_response(request) if self._has_bodies else None,
+            self._redact_request(request) if self.has_bodies else None,
+            self._redact_response(request) if self.has_bodies else None,
             *_find_payment(request),
             request.owner_id,
         )
