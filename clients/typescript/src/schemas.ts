@@ -451,11 +451,13 @@ export interface ApprovalRules {
 /**
  * The approval rules, and the operations that rules can guard.
  *
+ *     `people` has the people for each rule in `data`, and last the people for rule changes.
  *     `suspended` is null unless a server operator has suspended the rules.
  */
 export interface ApprovalRulesRecord {
   data: ApprovalRule[];
   operations: GuardableOperation[];
+  people: RuleApprovers[];
   suspended: ApprovalSuspension | null;
 }
 
@@ -3641,6 +3643,22 @@ export interface RowError {
 }
 
 export type RuleAction = "alert" | "review" | "block";
+
+/**
+ * The people who could approve requests under a rule today.
+ *
+ *     `names` are the names of active admins with one of the roles. `available` counts the people
+ *     among them who could approve requests of `maker`, the admin with the fewest approvers. If
+ *     `available` is less than `approvers`, such requests cannot be approved. `maker` is null if no
+ *     active admin may make the request.
+ */
+export interface RuleApprovers {
+  operation: ApprovalOperation;
+  names: string[];
+  approvers: number;
+  available: number;
+  maker: string | null;
+}
 
 /**
  * One page of a list.

@@ -27,7 +27,7 @@ from tapgate.business.approvals.execution import ApprovalWorker
 from tapgate.cli import admin as admin_command
 from tapgate.cli import keys as keys_command
 from tapgate.server.gateway import create_app
-from tapgate.sites.console.pages.approvals import build_recommended_rules
+from tapgate.sites.console.pages.approval_rules import build_recommended_rules
 from tapgate_client import ids
 from tapgate_client.errors import ApiError
 

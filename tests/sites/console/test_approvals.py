@@ -1,6 +1,7 @@
 """Approvals in the console: held forms, the inbox, decisions, the banner and the rules."""
 
 import html
+import re
 
 from builders.approvals import RULES_URL, build_rule, require_held, set_rules
 from builders.card_proofs import create_keyset
@@ -49,8 +50,8 @@ async def test_rule_change_is_sent_for_approval(
     await console_clients.create_signed_in("F")
     form = {"roles_agent_fund": ["finance_user"], "above_agent_fund": "100"}
     assert (await ada.post_form("/console/approvals/rules", form)).status_code == 303
-    page = await ada.get_page_text("/console/approvals/rules")
-    assert 'value="100.00"' in page
+    form_page = await ada.get_page_text("/console/approvals/rules/edit")
+    assert 'value="100.00"' in form_page
     held = await ada.post_form("/console/approvals/rules", {})
     assert held.headers["Location"].startswith("/console/approvals/apr_")
     changes = await approver.get_page_text(held.headers["Location"])
@@ -63,6 +64,37 @@ async def test_rule_change_is_sent_for_approval(
         "/console/approvals/rules", {"roles_agent_fund": ["finance_user"], "above_agent_fund": "x"}
     )
     assert (wrong.status_code, "Not saved" in wrong.text) == (422, True)
+
+
+async def test_rules_are_sentences_with_the_people_who_could_approve_today(
+    ada: ConsoleClient, console_clients: ConsoleClients, harness: Harness
+) -> None:
+    await set_rules(harness, build_rule("agent_fund", roles=["finance_user"], above="1500.00"))
+    record = (await harness.get(RULES_URL, auth=await harness.create_admin("F"))).json()
+    for reader in (ada, await console_clients.create_signed_in("C")):
+        page = _read(await reader.get_page_text("/console/approvals/rules"))
+        sentence = "Float top-up above 1,500.00 SLE must be approved by 1 person with the role"
+        assert f"{sentence} Finance" in page
+        assert f"Today: {', '.join(record['people'][0]['names'])}" in page
+        assert "cannot be approved" not in page
+        assert "One admin can do this alone: Partner top-up" in page
+
+
+async def test_rules_warn_if_too_few_people_could_approve(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    await harness.database.execute(
+        """INSERT INTO approval_rules (id, operation, roles, approvers, expires_in)
+           VALUES (1, 'keysets', '{finance_user}', 1, 86400)"""
+    )
+    page = _read(await ada.get_page_text("/console/approvals/rules"))
+    assert "Keysets must be approved by 1 person with the role Finance Requests of" in page
+    assert "cannot be approved: 0 of 1 people are available" in page
+
+
+def _read(page: str) -> str:
+    """Return the words on a page."""
+    return " ".join(re.sub(r"<[^>]*>", " ", page).split())
 
 
 async def test_keyset_forms_say_that_they_were_sent_for_approval(

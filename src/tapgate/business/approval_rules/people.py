@@ -77,12 +77,14 @@ class ApproverCount(msgspec.Struct, frozen=True, kw_only=True):
     """How many people could approve a request under a rule.
 
     `available` counts the approvers available to the maker who has the fewest. `maker` is None if
-    no active admin may make such a request; `available` then counts all approvers.
+    no active admin may make such a request; `available` then counts all approvers. `approvers` are
+    the accounts with one of the roles.
     """
 
     rule: Rule
     available: int
     maker: Person | None
+    approvers: list[Person]
 
     @property
     def missing(self) -> int:
@@ -112,7 +114,8 @@ def count_approvers(
 def _count(
     rule: Rule, admins: Sequence[Person], linked: LinkedPeople, maker_roles: frozenset[str]
 ) -> ApproverCount:
-    approvers = {admin.person for admin in admins if admin.role in rule.roles and admin.can_sign_in}
+    accounts = [admin for admin in admins if admin.role in rule.roles and admin.can_sign_in]
+    approvers = {admin.person for admin in accounts}
     available, maker = linked.count(approvers), None
     for admin in admins:
         if admin.role not in maker_roles:
@@ -120,7 +123,7 @@ def _count(
         others = linked.count(each for each in approvers if admin.person not in linked.get(each))
         if maker is None or others < available:
             available, maker = others, admin
-    return ApproverCount(rule=rule, available=available, maker=maker)
+    return ApproverCount(rule=rule, available=available, maker=maker, approvers=accounts)
 
 
 def _build_rule_change_rule(rules: Sequence[Rule]) -> list[Rule]:

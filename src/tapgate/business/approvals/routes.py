@@ -2,8 +2,9 @@
 
 import msgspec
 
-from tapgate.business.approval_rules.check import require_enough_approvers
+from tapgate.business.approval_rules.check import load_approver_counts, require_enough_approvers
 from tapgate.business.approval_rules.model import build_rule_change_requirement
+from tapgate.business.approval_rules.people import RolesByOperation
 from tapgate.business.approval_rules.queries import get_suspension, list_rules, list_rules_in_force
 from tapgate.business.approvals import model, operations, queries, records
 from tapgate.business.approvals.execution import execute
@@ -27,6 +28,7 @@ from tapgate_client.schemas.approvals import (
     ApprovalRules,
     ApprovalRulesRecord,
     Operation,
+    RuleApprovers,
 )
 from tapgate_client.schemas.common import Reason
 from tapgate_client.schemas.pagination import Page
@@ -56,7 +58,10 @@ async def get_approval_rules(request: RequestContext) -> ApprovalRulesRecord:
     rules = await list_rules(services.database)
     currency = services.settings.currency
     return await _build_rules_record(
-        services.database, [model.to_rule_record(rule, currency) for rule in rules]
+        services.database,
+        services.guarded_roles,
+        [model.to_rule_record(rule, currency) for rule in rules],
+        currency,
     )
 
 
@@ -114,14 +119,30 @@ async def replace_approval_rules(
         currency=currency,
         is_approved=request.approval is not None,
     )
-    return await _build_rules_record(tx, rules)
+    return await _build_rules_record(tx, services.guarded_roles, rules, currency)
 
 
 async def _build_rules_record(
-    reader: Database | Transaction, rules: list[ApprovalRule]
+    reader: Database | Transaction,
+    makers: RolesByOperation,
+    rules: list[ApprovalRule],
+    currency: str,
 ) -> ApprovalRulesRecord:
+    counts = await load_approver_counts(reader, makers, model.parse_rules(rules, currency))
     return ApprovalRulesRecord(
-        data=rules, operations=list(GUARDABLE_OPERATIONS), suspended=await get_suspension(reader)
+        data=rules,
+        operations=list(GUARDABLE_OPERATIONS),
+        people=[
+            RuleApprovers(
+                operation=count.rule.operation,
+                names=[admin.name for admin in count.approvers],
+                approvers=count.rule.approvers,
+                available=count.available,
+                maker=None if count.maker is None else count.maker.name,
+            )
+            for count in counts
+        ],
+        suspended=await get_suspension(reader),
     )
 
 

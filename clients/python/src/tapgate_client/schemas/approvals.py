@@ -136,14 +136,34 @@ class ApprovalSuspension(msgspec.Struct, frozen=True, kw_only=True):
     suspended_at: Time
 
 
+class RuleApprovers(msgspec.Struct, frozen=True, kw_only=True):
+    """The people who could approve requests under a rule today.
+
+    `names` are the names of active admins with one of the roles. `available` counts the people
+    among them who could approve requests of `maker`, the admin with the fewest approvers. If
+    `available` is less than `approvers`, such requests cannot be approved. `maker` is null if no
+    active admin may make the request.
+    """
+
+    EXAMPLES: ClassVar = {"names": ["Fatmata Sesay", "Ibrahim Conteh"]}
+
+    operation: OperationField
+    names: list[str]
+    approvers: Annotated[int, Example(1)]
+    available: Annotated[int, Example(2)]
+    maker: Annotated[str, Example("Ada Kamara")] | None
+
+
 class ApprovalRulesRecord(msgspec.Struct, kw_only=True):
     """The approval rules, and the operations that rules can guard.
 
+    `people` has the people for each rule in `data`, and last the people for rule changes.
     `suspended` is null unless a server operator has suspended the rules.
     """
 
     data: list[ApprovalRule]
     operations: list[GuardableOperationField]
+    people: list[RuleApprovers]
     suspended: ApprovalSuspension | None
 
 

@@ -1,26 +1,21 @@
-"""Approvals: the inbox, held requests with their history, and the approval rules."""
+"""Approvals: the inbox, and held requests with their history."""
 
 from typing import Any, Final, NamedTuple
 
 from tapgate.http.endpoint import Reply
-from tapgate.sites.console import step_up
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components.related import get_audit
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
 from tapgate.sites.console.translation.translator import Translator
-from tapgate_client.errors import ApiError
-from tapgate_client.schemas.admin import PLATFORM_ROLES, AdminRole
-from tapgate_client.schemas.approvals import AMOUNT_OPERATIONS, ApprovalStatus, Operation
+from tapgate_client.schemas.approvals import ApprovalStatus, Operation
 
 pages = Pages()
 
 _APPROVALS_PATH: Final = "/api/v1/approvals"
 _APPROVAL_PATH: Final = f"{_APPROVALS_PATH}/{{id}}"
-_RULES_PATH: Final = "/api/v1/admin/approval-rules"
 _PAGE_SIZE: Final = 25
-_DAY_SECONDS: Final = 86_400
 
 TABS: Final = {
     "pending": "Waiting",
@@ -70,35 +65,6 @@ class _Change(NamedTuple):
     new: Any
 
 
-def build_recommended_rules() -> list[dict[str, Any]]:
-    """Return rules under which no admin can create money, or change rules or rights, alone."""
-    admins, treasury = [AdminRole.SYSTEM_ADMIN], [AdminRole.SYSTEM_ADMIN, AdminRole.FINANCE_USER]
-    compliance = [AdminRole.SYSTEM_ADMIN, AdminRole.COMPLIANCE_USER]
-    roles = {
-        Operation.COMPLIANCE_RULES: compliance,
-        Operation.SUBSCRIBER_PHONE: compliance,
-        Operation.REVIEW_RELEASE: compliance,
-        Operation.KYC_LEVEL: compliance,
-        Operation.MERCHANT_KEYS: admins,
-        Operation.WEBHOOK_ENDPOINTS: admins,
-        Operation.BRANDING: admins,
-        Operation.ADMIN_USERS: admins,
-        Operation.API_KEYS: admins,
-        Operation.KEYSETS: admins,
-    }
-    return [
-        {
-            "operation": operation,
-            "above": None,
-            "roles": roles.get(operation, treasury),
-            "approvers": 1,
-            "expires_in": _DAY_SECONDS,
-        }
-        for operation in Operation
-        if operation is not Operation.APPROVAL_RULES
-    ]
-
-
 @pages.get("/console/approvals")
 async def list_approvals(request: PageRequest) -> Reply[bytes]:
     tab = request.query.get("status") or ApprovalStatus.PENDING
@@ -131,25 +97,6 @@ async def show_banner(request: PageRequest) -> Reply[bytes]:
         {"status": ApprovalStatus.PENDING, "resource_id": resource_id, "limit": 5},
     )
     return request.render("approvals/banner.html", pending=page["data"])
-
-
-@pages.get("/console/approvals/rules")
-async def show_rules(request: PageRequest) -> Reply[bytes]:
-    rules = (await request.get(_RULES_PATH))["data"]
-    return _render_rules(request, rules)
-
-
-@pages.post("/console/approvals/rules")
-async def change_rules(request: PageRequest) -> Reply[bytes]:
-    is_recommended = request.form.get("recommended") is not None
-    rules = build_recommended_rules() if is_recommended else _parse_rules(request)
-    try:
-        await request.send("PUT", _RULES_PATH, {"data": rules})
-    except ApiError as error:
-        if step_up.concerns_session(error):
-            raise
-        return _render_rules(request, rules, error)
-    return request.redirect("/console/approvals/rules", "Approval rules updated.")
 
 
 @pages.get("/console/approvals/{id}")
@@ -204,40 +151,3 @@ def _list_result(result: dict[str, Any]) -> list[tuple[str, str]]:
         elif isinstance(value, dict):
             rows += [(f"{name} {inner}", text) for inner, text in _list_result(value)]
     return rows
-
-
-def _parse_rules(request: PageRequest) -> list[dict[str, Any]]:
-    """Return the submitted rules: one for each operation that is checked."""
-    form = request.form
-    return [
-        {
-            "operation": operation,
-            "above": form.get(f"above_{operation}"),
-            "roles": form.get_all(f"roles_{operation}"),
-            "approvers": int(form.get(f"approvers_{operation}") == "2") + 1,
-            "expires_in": _DAY_SECONDS,
-        }
-        for operation in Operation
-        if f"roles_{operation}" in form
-    ]
-
-
-def _render_rules(
-    request: PageRequest, rules: list[dict[str, Any]], error: ApiError | None = None
-) -> Reply[bytes]:
-    by_operation = {rule["operation"]: rule for rule in rules}
-    return request.render(
-        "approvals/rules.html",
-        200 if error is None else error.status,
-        rules=by_operation,
-        # Several rules of one operation, or another expiry, would be lost by the form.
-        is_editable=len(by_operation) == len(rules)
-        and all(rule["expires_in"] == _DAY_SECONDS for rule in rules),
-        all_rules=rules,
-        recommended=build_recommended_rules(),
-        operations=[item for item in Operation if item is not Operation.APPROVAL_RULES],
-        amount_operations=AMOUNT_OPERATIONS,
-        roles=PLATFORM_ROLES,
-        endpoint=f"PUT {_RULES_PATH}",
-        error=error,
-    )
