@@ -55,6 +55,7 @@ from tapgate.ledger.pins.pin_verifier import PinVerifier
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.runtime.commit_monitor import CommitMonitor
 from tapgate.runtime.health import HealthMonitor
+from tapgate.runtime.idle_cores import IdleCores
 from tapgate.runtime.node_files import get_shared_folder, get_socket_path
 from tapgate.runtime.nodes import NodeRegistry
 from tapgate.runtime.store import work_queue
@@ -316,7 +317,9 @@ def _build_ledger(
     if is_worker and settings.workers > 1:
         # Workers of different releases, such as after an upgrade in place, cannot share a writer.
         path = get_socket_path(settings.data_dir, f"ledger-{VERSION}.sock")
-        create_ledger = partial(NodeLedger, path)
+        has_local_database = settings.database_url is None
+        idle_cores = IdleCores() if has_local_database else None
+        create_ledger = partial(NodeLedger, path, idle_cores=idle_cores)
     return create_ledger(
         database,
         base.signals,

@@ -1,7 +1,6 @@
 """A node's workers share one writer: same outcomes, takeover, lost and hanging writers."""
 
 import asyncio
-import contextlib
 import itertools
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
@@ -47,7 +46,7 @@ from tapgate.ledger.commands import (
     card_party,
     processor_party,
 )
-from tapgate.ledger.engine import node_ledger
+from tapgate.ledger.engine import node_ledger, own_load
 from tapgate.ledger.engine.group_commit import Ledger
 from tapgate.ledger.engine.node_ledger import NodeLedger
 from tapgate.runtime import local_rpc
@@ -239,10 +238,10 @@ async def test_commands_from_all_workers_share_the_writers_batches(
 async def test_worker_with_enough_commands_for_efficient_batches_executes_them_itself(
     workers: list[Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_ledger, "PEAK_SECONDS", 0.0)
+    monkeypatch.setattr(own_load, "PEAK_SECONDS", 0.0)
     writer, other = workers
     before = writer.executed
-    minimum = node_ledger.MIN_OWN_BATCH
+    minimum = own_load.MIN_OWN_BATCH
     outcomes = await submit_to_all([other], await build_transfers(writer, minimum + 10))
     assert all(isinstance(outcome, Outcome) and outcome.code is None for outcome in outcomes)
     # The commands before the minimum is reached are executed by the writer.
@@ -254,37 +253,20 @@ async def test_worker_with_few_commands_uses_the_writer_again(
     workers: list[Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer, other = workers
-    monkeypatch.setattr(node_ledger, "PEAK_SECONDS", 0.0)
-    await submit_to_all([other], await build_transfers(writer, node_ledger.MIN_OWN_BATCH))
+    monkeypatch.setattr(own_load, "PEAK_SECONDS", 0.0)
+    await submit_to_all([other], await build_transfers(writer, own_load.MIN_OWN_BATCH))
     executed = other.executed
     for command in await build_transfers(writer, 2):
         assert (await other.submit(command)).code is None
     assert other.executed - executed == 1  # the first follows a peak
 
 
-def test_worker_executes_its_commands_until_they_become_fewer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    load, seconds = node_ledger.OwnLoad(), itertools.count()
-    minimum, kept = node_ledger.MIN_OWN_BATCH, node_ledger.MIN_OWN_BATCH_KEPT
-    states = []
-    for concurrent in (minimum - 1, minimum, kept, kept - 1, minimum - 1, 1):
-        second = next(seconds)
-        monkeypatch.setattr(node_ledger, "monotonic", lambda second=second: second)
-        with contextlib.ExitStack() as stack:
-            for _ in range(concurrent):
-                stack.enter_context(load)
-        states.append(load.fills_batches)
-    # The peak of one second decides about the next.
-    assert states == [False, False, True, True, False, False]
-
-
 async def test_writer_with_enough_commands_does_not_wait_for_other_workers(
     workers: list[Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_ledger, "PEAK_SECONDS", 0.0)
+    monkeypatch.setattr(own_load, "PEAK_SECONDS", 0.0)
     writer = workers[0]
-    await submit_to_all([writer], await build_transfers(writer, node_ledger.MIN_OWN_BATCH))
+    await submit_to_all([writer], await build_transfers(writer, own_load.MIN_OWN_BATCH))
     assert writer.ledger.estimate_commands(64, 0) == 0
 
 

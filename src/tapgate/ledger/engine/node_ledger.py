@@ -3,9 +3,10 @@
 The ledger is fast because a batch shares its round trips and its disk flush. If every worker always
 wrote separate batches, more workers would mean smaller batches. The worker that holds a lock file
 is therefore the writer: it executes the commands of all workers, which they send over a Unix
-socket. A worker that has enough commands for efficient batches executes them itself, because the
-writer uses only one core. So does every worker while there is no writer, for example because it was
-killed. Both ways are safe at any time, because commands are decided under database locks.
+socket. A worker with very many commands, or beside idle cores, executes its commands itself
+(`own_load.py`), because the writer uses only one core. So does every worker while there is no
+writer, for example because it was killed. Both ways are safe at any time, because commands are
+decided under database locks.
 """
 
 import asyncio
@@ -20,7 +21,9 @@ import structlog
 
 from tapgate.ledger.commands import LedgerCommand, Outcome
 from tapgate.ledger.engine.group_commit import MAX_BATCH_SIZE, Ledger, PendingCommand
+from tapgate.ledger.engine.own_load import OwnLoad
 from tapgate.runtime import local_rpc
+from tapgate.runtime.idle_cores import IdleCores
 from tapgate.runtime.local_rpc import Failure, encode_frame, read_frame
 from tapgate.runtime.store.file_lock import FileLock
 from tapgate_client.errors import ApiError, unavailable
@@ -34,11 +37,6 @@ HANDOVER_SECONDS: Final = 5.0
 _MIN_EXPECTED_COMMANDS: Final = 8
 #: Number of batches after which one waits even if waiting does not seem worthwhile.
 _TRIAL_INTERVAL: Final = 16
-#: A worker with this many commands in progress at once executes them itself, and stops doing so
-#: below the second number. Larger batches save little (docs/benchmarks.md).
-MIN_OWN_BATCH: Final = 28
-MIN_OWN_BATCH_KEPT: Final = 24
-PEAK_SECONDS: Final = 0.2
 #: The wait for more commands depends on the last batch's duration, up to this maximum.
 MAX_BATCH_SECONDS: Final = 0.03
 
@@ -155,32 +153,17 @@ class WriterConnection:
                 self._reader.feed_eof()
 
 
-class OwnLoad:
-    """Commands that requests to this worker have in progress, and whether they fill batches."""
-
-    def __init__(self) -> None:
-        self._count = self._peak = 0
-        self._measured_until = 0.0
-        self.fills_batches = False
-
-    def __enter__(self) -> None:
-        self._count += 1
-        self._peak = max(self._peak, self._count)
-        now = monotonic()
-        if now > self._measured_until:
-            self._measured_until = now + PEAK_SECONDS
-            minimum = MIN_OWN_BATCH_KEPT if self.fills_batches else MIN_OWN_BATCH
-            self.fills_batches = self._peak >= minimum
-            self._peak = self._count
-
-    def __exit__(self, *exception: object) -> None:
-        self._count -= 1
-
-
 class NodeLedger(Ledger):
     """A worker's ledger, which shares one writer with the node's other workers."""
 
-    def __init__(self, socket_path: Path, *arguments: Any, **options: Any) -> None:
+    def __init__(
+        self,
+        socket_path: Path,
+        *arguments: Any,
+        idle_cores: IdleCores | None = None,
+        **options: Any,
+    ) -> None:
+        """`idle_cores` measures the machine if PostgreSQL runs on it too."""
         super().__init__(*arguments, **options)
         self._socket_path = socket_path
         self.lock = FileLock(socket_path.with_suffix(".lock"))
@@ -191,7 +174,7 @@ class NodeLedger(Ledger):
         self.expected_commands = 0
         self.has_expected = asyncio.Event()
         self.batches_without_wait = 0
-        self._own_load = OwnLoad()
+        self._own_load = OwnLoad(idle_cores)
 
     def start(self) -> Self:
         super().start()
@@ -257,7 +240,7 @@ class NodeLedger(Ledger):
         """
         self.batches_without_wait += 1
         total = min(size + arrived, MAX_BATCH_SIZE)
-        if not self.channels or self._own_load.fills_batches or total < _MIN_EXPECTED_COMMANDS:
+        if not self.channels or self._own_load.has_own_batches or total < _MIN_EXPECTED_COMMANDS:
             return 0
         if arrived * 3 > size and self.batches_without_wait < _TRIAL_INTERVAL:
             return 0
@@ -266,7 +249,7 @@ class NodeLedger(Ledger):
 
     def _dispatch(self, command: LedgerCommand) -> Awaitable[Outcome]:
         writer = self.writer
-        if writer is None or writer.is_closing or self._own_load.fills_batches:
+        if writer is None or writer.is_closing or self._own_load.has_own_batches:
             return super()._dispatch(command)
         return writer.submit(command)
 
