@@ -7,6 +7,7 @@ SECONDS ?= 3
 PROCESSES ?= 4
 SEED ?=
 CLUSTER ?=
+VERSION ?=
 UPGRADE ?=
 FAULT ?=
 REQUESTS ?= 20000
@@ -26,7 +27,7 @@ CHECK_STYLE := $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet
 # Cache bytecode: otherwise every test process recompiles all modules and rewrites all assertions.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run cluster two-books check test proofs generators pictures torture fuzz soak audit bench bench-webhooks bench-proofs bench-growth lint docs lock clean
+.PHONY: help run cluster two-books check test proofs generators pictures wheels release torture fuzz soak audit bench bench-webhooks bench-proofs bench-growth lint docs lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -37,6 +38,8 @@ help:
 	@echo 'make proofs        run slow tests with complete installations and a browser; PROCESSES='
 	@echo 'make generators    install client generators and identity providers that some tests use (needs npm)'
 	@echo 'make pictures      take screenshots of every console page into .pictures (needs Chromium)'
+	@echo 'make wheels        build the wheels of the current files into dist/, for an image'
+	@echo 'make release       build packages, checksums, a bill of materials and notes into dist/; VERSION='
 	@echo 'make torture       kill Tapgate under load and check for lost or duplicate payments; ROUNDS=, SEED='
 	@echo 'make torture CLUSTER=1  the same with the nodes of a cluster; ROUNDS=, SEED=, FAULT='
 	@echo 'make two-books     move money between two installations, killing processes; TRANSFERS=, KILLS=, SEED='
@@ -104,6 +107,16 @@ pictures: .venv/installed-dev
 	@TAPGATE_PICTURES=.pictures $(BIN)/pytest -q tests/browser/test_overview.py
 	@cp .pictures/readme/*.png docs/pictures/
 	@echo 'Screenshots are in .pictures. Those of the README are also in docs/pictures.'
+
+wheels: .venv/installed
+	@for project in . clients/python; do \
+		(cd $$project && $(CURDIR)/$(BIN)/python -m hatchling build --target wheel --directory $(CURDIR)/dist); \
+	done
+
+# Requires npm and internet access.
+release: .venv/installed-dev
+	@[ -n "$(VERSION)" ] || { echo 'Name the version: make release VERSION=1.2.3' >&2; exit 1; }
+	@$(BIN)/python -m tools.release $(VERSION)
 
 # A run of the cluster has one round for each kind of fault.
 torture: ROUNDS ?= $(if $(CLUSTER),15,20)

@@ -52,6 +52,7 @@ _PATHS_BY_SUBJECT: Final = {
         "tests/sandbox/test_production.py",
         "tests/server/gateway/test_report_processes.py",
         "tests/test_readme.py",
+        "tests/tools/test_release_build.py",
     ],
 }
 PATHS: Final = tuple(path for paths in _PATHS_BY_SUBJECT.values() for path in paths)

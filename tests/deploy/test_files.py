@@ -15,6 +15,7 @@ import yaml
 
 from cases import each
 from drivers.programs import DEPLOY, ROOT, find_program
+from tapgate import VERSION
 from tapgate.core.settings import Settings
 
 CHART = DEPLOY / "helm" / "tapgate"
@@ -180,7 +181,9 @@ def test_build_context_has_exactly_the_files_that_the_image_needs() -> None:
     needed = {source for copy in copies for source in copy.split()}
     included = re.findall(r"^!(\S+)$", (ROOT / ".containerignore").read_text(), re.MULTILINE)
     assert set(included) == needed
-    assert all((ROOT / source).exists() for source in needed)
+    wheels = {f"dist/{name}-{VERSION}-py3-none-any.whl" for name in ("tapgate", "tapgate_client")}
+    assert needed - wheels == {"deploy/requirements.lock"}
+    assert wheels < needed, "the image is built from the wheels of a release"
 
 
 def test_hadolint_accepts_the_containerfile() -> None:

@@ -14,7 +14,8 @@ PLACES: Final = {
     "clients/python/pyproject.toml": (r'^version = "',),
     "clients/typescript/package.json": (r'^  "version": "',),
     "clients/typescript/package-lock.json": (r'^(?:      |  )"name": "tapgate",\n *"version": "',),
-    "deploy/Containerfile": ("tapgate:",),
+    ".containerignore": ("tapgate-", "tapgate_client-"),
+    "deploy/Containerfile": ("tapgate:", "tapgate-", "tapgate_client-"),
     "deploy/compose/compose.yaml": ("tapgate:",),
     "deploy/helm/tapgate/Chart.yaml": (r"^version: ", r'^appVersion: "'),
     "docs/deploying.md": (r"tapgate[-:]", "tapgate_client-"),
@@ -25,6 +26,18 @@ PLACES: Final = {
 
 def write_version(root: Path) -> Iterator[Path]:
     """Write the version into all places; yield changed files."""
+    for file, text in _iter_changes(root):
+        file.write_text(text)
+        yield file
+
+
+def list_outdated(root: Path) -> list[Path]:
+    """Return the files that contain another version."""
+    return [file for file, _ in _iter_changes(root)]
+
+
+def _iter_changes(root: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the files with another version, and what they must contain."""
     for name, prefixes in PLACES.items():
         file = root / name
         text = file.read_text()
@@ -35,5 +48,4 @@ def write_version(root: Path) -> Iterator[Path]:
             if count == 0:
                 raise ValueError(f"{name} has no version after {prefix!r}")
         if changed != text:
-            file.write_text(changed)
-            yield file
+            yield file, changed
