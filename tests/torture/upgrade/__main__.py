@@ -17,7 +17,13 @@ from pathlib import Path
 from tapgate.runtime.store.embedded import EmbeddedPostgres
 from tapgate.runtime.store.migrate import migrate
 from torture.report import print_line
-from torture.upgrade.releases import Release, build_next_release, check_out, get_this_release
+from torture.upgrade.releases import (
+    Release,
+    build_next_release,
+    check_out,
+    get_this_release,
+    unpack_last_1x,
+)
 from torture.upgrade.run import (
     UpgradeRun,
     build_steps,
@@ -32,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--from",
         dest="reference",
-        help="Git reference of the release to upgrade to this one (default: upgrade this release"
+        help="release to upgrade to this one: 1.1 or a Git reference (default: upgrade this release"
         " to a generated one, which adds a column to every table)",
     )
     parser.add_argument("--operations", type=int, default=5_000)
@@ -58,7 +64,7 @@ async def _run(folder: Path, url: str, options: argparse.Namespace) -> int:
         await migrate(url)
         new = build_next_release(folder / "next", await list_tables(url))
     else:
-        old, new = check_out(options.reference, folder / "old"), get_this_release()
+        old, new = _get_earlier_release(options.reference, folder / "old"), get_this_release()
     began = time.monotonic()
 
     def report(line: str) -> None:
@@ -71,6 +77,10 @@ async def _run(folder: Path, url: str, options: argparse.Namespace) -> int:
         await run.run_steps(steps, operations=options.operations, report=report)
         await _print_result(run, new, url)
     return 1 if run.findings.all or run.failed_attempts else 0
+
+
+def _get_earlier_release(reference: str, folder: Path) -> Release:
+    return unpack_last_1x(folder) if reference == "1.1" else check_out(reference, folder)
 
 
 async def _print_result(run: UpgradeRun, new: Release, url: str) -> None:

@@ -1,10 +1,15 @@
-"""Releases of Tapgate that run side by side: this one, the one after it, and one from Git."""
+"""Releases of Tapgate that run side by side: this one, the one after it, and earlier ones.
+
+The source of the last 1.x release is stored beside this module, so that its upgrade is tested in
+clones without history too.
+"""
 
 import io
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +24,10 @@ _SOURCE: Final = Path(tapgate.__file__).parent
 #: Folder that contains the client package, relative to the project.
 _CLIENT: Final = Path("clients/python/src")
 _RUN: Final = "from tapgate.cli import main; main()"
+#: Commit of the last 1.x release, 1.1.0. Its source still names itself 1.0.0.
+LAST_1X_COMMIT: Final = "387992b1644f4eec4add406adfc20d7f00420816"
+LAST_1X_ARCHIVE: Final = Path(__file__).with_name("tapgate-1.1.0.tar.xz")
+SOURCE_PATHS: Final = ":(glob)**/src/**"
 _NEXT_VERSION: Final = "2.1.0"
 #: Transactions column that the next release writes: the release that wrote the row.
 _COLUMN: Final = "written_by"
@@ -113,10 +122,17 @@ def build_next_release(folder: Path, tables: list[str]) -> Release:
     return Release(_NEXT_VERSION, folder, has_contract=True)
 
 
+def unpack_last_1x(folder: Path) -> Release:
+    """Unpack the source of the last 1.x release. It runs with this environment's packages."""
+    with tarfile.open(LAST_1X_ARCHIVE) as files:
+        files.extractall(folder)
+    return Release("1.1.0", folder / "src")
+
+
 def check_out(reference: str, folder: Path) -> Release:
     """Unpack the source at a Git reference. It runs with this environment's packages."""
     archive = subprocess.run(
-        ["git", "archive", "--format=zip", reference, ":(glob)**/src/**"],
+        ["git", "archive", "--format=zip", reference, SOURCE_PATHS],
         cwd=_SOURCE.parent.parent,
         stdout=subprocess.PIPE,
         check=True,
