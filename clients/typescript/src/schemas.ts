@@ -1712,7 +1712,7 @@ export interface HealthWarning {
   message: string;
 }
 
-export type HealthWarningCode = "long_snapshot";
+export type HealthWarningCode = "long_snapshot" | "mixed_versions";
 
 export type IdType = "NATIONAL_ID" | "PASSPORT" | "DRIVERS_LICENSE";
 

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -72,14 +72,6 @@ class HealthStatus(msgspec.Struct, frozen=True, kw_only=True):
             NotReadyReason.NO_SYNCHRONOUS_STANDBY,
         }.intersection(self.problems)
 
-    def list_warnings(self) -> list[HealthWarning]:
-        """Return the problems that do not make the node unhealthy."""
-        snapshot = None if self.server is None else self.server.long_snapshot
-        if snapshot is None:
-            return []
-        message = f"The {snapshot} has held a snapshot for {snapshot.seconds:.0f} seconds."
-        return [HealthWarning(code=HealthWarningCode.LONG_SNAPSHOT, message=message)]
-
 
 class HealthMonitor:
     """Checks the database, the disk and the clock at most twice per second.
@@ -99,6 +91,8 @@ class HealthMonitor:
         self.status = CachedResult(self._check, MAX_AGE_SECONDS)
         #: Offset between the database clock and the clock that most nodes agree on.
         self.reference_offset = 0.0
+        #: Online nodes by the release that they run.
+        self.nodes_by_version: Mapping[str, int] = {}
         #: Set by the server when it begins to shut down.
         self.is_draining = False
 
@@ -117,6 +111,20 @@ class HealthMonitor:
         else:
             reasons = (await self.get_status()).problems
         return Readiness(ready=not reasons, reasons=describe_problems(reasons))
+
+    async def list_warnings(self) -> list[HealthWarning]:
+        """Return the problems that do not make the node unhealthy."""
+        server = (await self.get_status()).server
+        warnings = {}
+        if server is not None and (snapshot := server.long_snapshot) is not None:
+            warnings[HealthWarningCode.LONG_SNAPSHOT] = (
+                f"The {snapshot} has held a snapshot for {snapshot.seconds:.0f} seconds."
+            )
+        if len(self.nodes_by_version) > 1:
+            nodes = sorted(self.nodes_by_version.items())
+            counts = ", ".join(f"{count} with {version}" for version, count in nodes)
+            warnings[HealthWarningCode.MIXED_VERSIONS] = f"Nodes run different releases: {counts}."
+        return [HealthWarning(code=code, message=text) for code, text in warnings.items()]
 
     async def require_sync_replication(self) -> None:
         """Raise 503 if commits must be replicated synchronously and are not."""

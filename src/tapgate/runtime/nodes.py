@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NoReturn
@@ -158,6 +159,7 @@ class NodeRegistry:
             nodes = await list_nodes(tx)
         self.online_nodes = [node for node in nodes if node.is_online]
         self._health.reference_offset = compute_reference_offset(self.online_nodes)
+        self._health.nodes_by_version = Counter(node.version for node in self.online_nodes)
         self._log_differences()
 
     def list_differences(self) -> list[str]:

@@ -10,11 +10,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from harness import Harness
+from tapgate import VERSION
 from tapgate.core.settings import Settings
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.core.settings.fingerprint import compute_fingerprint
 from tapgate.http.api.services import Services
 from tapgate.messenger import startup
+from tapgate.runtime import nodes as nodes_module
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import Node, NodeRegistry, compute_reference_offset, list_nodes
 from tapgate.runtime.store.postgres_programs import read_embedded_version
@@ -253,3 +255,24 @@ async def test_messenger_registers_with_the_settings_of_its_workers(services: Se
     registry = NodeRegistry(settings, NodeRole.MESSENGER, services.database, health)
     await registry.report()
     assert registry.list_differences() == []
+
+
+async def test_health_names_the_releases_of_the_nodes_while_they_differ(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = harness.services
+    await services.nodes.report()
+    assert (await harness.get("/health")).json()["warnings"] == []
+    for number, version in enumerate(["1.1.0", VERSION]):
+        monkeypatch.setattr(nodes_module, "VERSION", version)
+        await build_node(services, node_id=f"other-{number}", port=8100 + number).report()
+    await services.nodes.report()
+    response = await harness.get("/health")
+    expected = {
+        "code": "mixed_versions",
+        "message": f"Nodes run different releases: 1 with 1.1.0, 2 with {VERSION}.",
+    }
+    assert (response.status_code, response.json()["warnings"]) == (200, [expected])
+    await services.database.execute("DELETE FROM nodes WHERE version = '1.1.0'")
+    await services.nodes.report()
+    assert (await harness.get("/health")).json()["warnings"] == []

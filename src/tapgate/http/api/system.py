@@ -104,6 +104,6 @@ def _add_health_endpoints(endpoints: Endpoints) -> None:
             WalletCore(status.can_write, VERSION),
             describe_problems(status.problems),
             None if status.server is None else status.server.replication,
-            status.list_warnings(),
+            await request.services.health.list_warnings(),
         )
         return Reply(body, status=200 if status.is_healthy else 503)

@@ -68,6 +68,8 @@ class Replication(msgspec.Struct, kw_only=True, frozen=True):
 class HealthWarningCode(StrEnum):
     #: A database session holds a snapshot for over a minute, which makes payments slower.
     LONG_SNAPSHOT = "long_snapshot"
+    #: Online nodes run different releases, as during an upgrade.
+    MIXED_VERSIONS = "mixed_versions"
 
 
 class HealthWarning(msgspec.Struct, kw_only=True, frozen=True):
