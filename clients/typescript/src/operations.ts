@@ -1685,7 +1685,9 @@ export class Operations extends Transport {
   /**
    * Decide an open recall: return the held amount to the sender, or release it.
    *
-   * Access: an admin (compliance_user, system_admin).
+   * Returning the amount is a reversal by staff, so the same approval rules apply.
+   *
+   * Access: an admin (compliance_user, system_admin). An admin with a second factor must have verified it recently.
    */
   decideRecall(id: string, body: schemas.RecallResolution, options?: RequestOptions): Promise<schemas.RecallRecord> {
     return this.send("POST", `/api/v1/recalls/${encodeURIComponent(id)}/decide`, { body }, options);
@@ -1771,8 +1773,9 @@ export class Operations extends Transport {
    * Support can respond on the merchant's behalf. A later response replaces the text until the
    * dispute is decided. With `accept`, the disputed amount, at most what remains of the payment, is
    * refunded at once, and the dispute ends. If the merchant has too little money, nothing changes.
+   * An acceptance by support waits for the approval of finance or a system administrator.
    *
-   * Access: an admin (support_user, system_admin); a processor's or terminal's signature. Owner roles: merchant_cashier, merchant_manager.
+   * Access: an admin (support_user, system_admin); a processor's or terminal's signature. Owner roles: merchant_cashier, merchant_manager. An admin with a second factor must have verified it recently to set `accept`.
    */
   respondToDispute(id: string, body: schemas.DisputeResponse, options?: RequestOptions): Promise<schemas.DisputeRecord> {
     return this.send("POST", `/api/v1/disputes/${encodeURIComponent(id)}/respond`, { body }, options);
@@ -1785,7 +1788,7 @@ export class Operations extends Transport {
    * response is 409 `ALREADY_REFUNDED` and the dispute becomes `refunded`. If the merchant has too
    * little money, nothing changes.
    *
-   * Access: an admin (compliance_user, system_admin).
+   * Access: an admin (compliance_user, system_admin). An admin with a second factor must have verified it recently.
    */
   decideDispute(id: string, body: schemas.DisputeDecisionRequest, options?: RequestOptions): Promise<schemas.DisputeRecord> {
     return this.send("POST", `/api/v1/disputes/${encodeURIComponent(id)}/decide`, { body }, options);

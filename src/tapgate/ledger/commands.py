@@ -289,6 +289,7 @@ class RecallDecision(
     reason: str | None = None
     decided_by: str | None = None
     audit: AuditFacts | None = None
+    approval_id: int | None = None  # approval whose execution ends with the decision
 
 
 #: Commands are data: another worker may execute them (`node_ledger`).

@@ -345,13 +345,13 @@ async def _write_related_rows(
 ) -> bytes | None:
     """Write the rows outside the ledger that commit with a command; return the alert or recall."""
     assert command.audit is not None
+    related = None
+    approval_result = {"status": result.status}
     if isinstance(command, RecallRequest | RecallDecision):
         if result.original_id is not None:
             await record_reversal(tx, command.audit, result, currency=currency)
-        return await record_recall(tx, command, vault=vault)
-    related = None
-    approval_result = {"status": result.status}
-    if isinstance(command, ReviewDecision):
+        related = await record_recall(tx, command, vault=vault)
+    elif isinstance(command, ReviewDecision):
         related = await close_alert(tx, command, result)
     else:
         approval_result["transaction_id"] = ids.encode(ids.TRANSACTION, result.transaction_id)
@@ -373,7 +373,7 @@ async def _write_related_rows(
             actor = Actor.from_audit_facts(command.audit)
             await record_command(tx, actor, command)
             await record_line_command(tx, actor, command, result)
-    if command.approval_id is not None:
+    if not isinstance(command, RecallRequest) and command.approval_id is not None:
         await approvals.end_execution(
             tx,
             Actor.from_audit_facts(command.audit),

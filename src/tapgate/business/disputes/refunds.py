@@ -8,18 +8,46 @@ from typing import Final
 
 from tapgate.business.disputes import model, operations, queries
 from tapgate.business.disputes.model import Dispute
-from tapgate.business.payments.transactions.money_requests import get_refund_limit
-from tapgate.http.api.request_context import RequestContext
+from tapgate.business.merchants.pos.staff_refunds import SUPPORT_REQUIREMENT
+from tapgate.business.payments.transactions.money_requests import (
+    attach_request,
+    format_amount,
+    get_refund_limit,
+)
+from tapgate.http.api.guards import Proposal
+from tapgate.http.api.request_context import GuardedRequest
 from tapgate.ledger import chart
 from tapgate.ledger.commands import CASH_PARTY, Command, DisputeRefund, processor_party
 from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.admin import AdminRole
+from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.transactions import Channel
 
 #: The merchant may refund a part between the lookup and the refund.
 _MAX_ATTEMPTS: Final = 5
 
 
-async def refund(request: RequestContext, dispute: Dispute, end: DisputeRefund) -> Dispute:
+async def describe(request: GuardedRequest, dispute: Dispute) -> Proposal | None:
+    """Return what a refund by an admin would do.
+
+    It is a refund by staff, so the same approval rules apply, and support needs an approval.
+    """
+    model.require_undecided(dispute)
+    remaining = await queries.get_remaining(request.services.database, dispute.transaction_id)
+    amount = min(dispute.amount, remaining)
+    if amount <= 0:
+        return None  # the dispute ends without a refund
+    is_support = request.principal.role == AdminRole.SUPPORT_USER
+    return Proposal(
+        operations=(Operation.REFUNDS,),
+        summary=f"Refund {format_amount(request, amount)} for the dispute {dispute.public_id}",
+        resource_id=dispute.public_id,
+        amount=amount,
+        requirement=SUPPORT_REQUIREMENT if is_support else None,
+    )
+
+
+async def refund(request: GuardedRequest, dispute: Dispute, end: DisputeRefund) -> Dispute:
     """Refund the disputed amount, at most what remains, and return the ended dispute.
 
     If nothing remains, the dispute also ends as refunded, and the response is 409.
@@ -44,10 +72,10 @@ async def refund(request: RequestContext, dispute: Dispute, end: DisputeRefund) 
 
 
 def _build_command(
-    request: RequestContext, dispute: Dispute, end: DisputeRefund, amount: int
+    request: GuardedRequest, dispute: Dispute, end: DisputeRefund, amount: int
 ) -> Command:
     reason = end.decision_reason or end.response
-    return Command(
+    command = Command(
         type=chart.REFUND,
         channel=Channel.POS if request.principal.kind == "processor" else Channel.ADMIN,
         payer=processor_party(dispute.processor_id),
@@ -59,3 +87,4 @@ def _build_command(
         dispute=end,
         refund_limit=get_refund_limit(request),
     )
+    return attach_request(request, command)

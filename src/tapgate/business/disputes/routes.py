@@ -11,11 +11,11 @@ from tapgate.business.payments.transactions.money_requests import decode_id
 from tapgate.core.pagination import paginate
 from tapgate.core.records import DisputeId
 from tapgate.http.api.access import Access
-from tapgate.http.api.guards import Unguarded
+from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key, require_idempotency_key
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.owner_access import NEVER, Binding, OwnerAccess
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger.commands import DisputeRefund
 from tapgate.runtime.store.database import Database
@@ -23,6 +23,7 @@ from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.admin import Scope
+from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.disputes import (
     DisputeDecision,
     DisputeDecisionRequest,
@@ -128,28 +129,38 @@ async def get_dispute(request: RequestContext, id: DisputeId) -> DisputeRecord:
     return await _build_record(request, database, dispute)
 
 
-async def _require_dispute(request: RequestContext, id: int) -> Dispute:
+async def _require_dispute(request: GuardedRequest, id: int) -> Dispute:
     return await queries.get(
         request.services.database, id, processor_id=request.principal.processor_id
     )
+
+
+async def _describe_response(
+    request: GuardedRequest, id: int, body: DisputeResponse
+) -> Proposal | None:
+    if not body.accept:
+        return None
+    return await refunds.describe(request, await _require_dispute(request, id))
 
 
 @endpoints.post(
     "/{id}/respond",
     access=Access(roles="AS", hmac="pos"),
     errors=_REFUND_ERRORS,
-    unguarded=Unguarded.OWN_MONEY,
+    guard=Guard(_describe_response, Operation.REFUNDS, ends_in_ledger=True),
+    step_up=("accept",),
     objects=ObjectAccess.PROCESSOR,
     owners=OwnerAccess(binding=Binding.ROW, roles="MK", rows=DISPUTES, key_roles=""),
 )
 async def respond_to_dispute(
-    request: RequestContext, id: DisputeId, body: DisputeResponse
+    request: GuardedRequest, id: DisputeId, body: DisputeResponse
 ) -> DisputeRecord:
     """Respond to a dispute as its merchant.
 
     Support can respond on the merchant's behalf. A later response replaces the text until the
     dispute is decided. With `accept`, the disputed amount, at most what remains of the payment, is
     refunded at once, and the dispute ends. If the merchant has too little money, nothing changes.
+    An acceptance by support waits for the approval of finance or a system administrator.
     """
     services = request.services
     dispute = await _require_dispute(request, id)
@@ -164,15 +175,24 @@ async def respond_to_dispute(
     return await _build_record(request, services.database, after)
 
 
+async def _describe_decision(
+    request: GuardedRequest, id: int, body: DisputeDecisionRequest
+) -> Proposal | None:
+    if body.decision != DisputeDecision.REFUND:
+        return None
+    return await refunds.describe(request, await _require_dispute(request, id))
+
+
 @endpoints.post(
     "/{id}/decide",
     access=Access(roles="AC"),
     errors=_REFUND_ERRORS,
-    unguarded=Unguarded.OWN_MONEY,
+    guard=Guard(_describe_decision, Operation.REFUNDS, ends_in_ledger=True),
+    step_up=True,
     objects=ObjectAccess.ANY,
 )
 async def decide_dispute(
-    request: RequestContext, id: DisputeId, body: DisputeDecisionRequest
+    request: GuardedRequest, id: DisputeId, body: DisputeDecisionRequest
 ) -> DisputeRecord:
     """Decide a dispute: refund the cardholder, or reject the dispute.
 
@@ -206,14 +226,14 @@ async def withdraw_dispute(
 
 
 async def _build_record(
-    request: RequestContext, reader: Database | Transaction, dispute: Dispute
+    request: GuardedRequest, reader: Database | Transaction, dispute: Dispute
 ) -> DisputeRecord:
     masked = await _find_masked(request, reader, [dispute])
     return model.to_record(dispute, request.services.clock(), masked=dispute.id in masked)
 
 
 async def _find_masked(
-    request: RequestContext, reader: Database | Transaction, rows: Sequence[Dispute]
+    request: GuardedRequest, reader: Database | Transaction, rows: Sequence[Dispute]
 ) -> set[int]:
     """Return the disputes of subscribers who are hidden from the caller."""
     subjects = {Subject("dispute", row.public_id): row.id for row in rows}

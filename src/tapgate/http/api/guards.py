@@ -92,7 +92,7 @@ class Unguarded(StrEnum):
     NO_MONEY = "It concerns records that cannot move money without the guarded operations"
     CUSTOMER = "It lets a customer use their own wallet or card again, which the PIN protects"
     NO_EFFECT = "It changes no money, rule or right"
-    RECALL = "It holds or returns at most the amount of one recent transfer"
+    RECALL = "It holds at most the amount of one recent transfer, for a day"
     OWN_ACCOUNT = "It concerns the admin's own account"
     DECISION = "It decides on a request that waits for approval, or on who may decide"
 

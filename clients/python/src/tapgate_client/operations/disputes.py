@@ -97,10 +97,12 @@ class DisputesOperations(OperationGroup[M]):
         Support can respond on the merchant's behalf. A later response replaces the text until the
         dispute is decided. With `accept`, the disputed amount, at most what remains of the payment,
         is refunded at once, and the dispute ends. If the merchant has too little money, nothing
-        changes.
+        changes. An acceptance by support waits for the approval of finance or a system
+        administrator.
 
         Access: an admin (support_user, system_admin); a processor's or terminal's signature. Owner
-        roles: merchant_cashier, merchant_manager.
+        roles: merchant_cashier, merchant_manager. An admin with a second factor must have verified
+        it recently to set `accept`.
 
         Args:
             accept: Default: `false`.
@@ -117,7 +119,8 @@ class DisputesOperations(OperationGroup[M]):
         the response is 409 `ALREADY_REFUNDED` and the dispute becomes `refunded`. If the merchant
         has too little money, nothing changes.
 
-        Access: an admin (compliance_user, system_admin).
+        Access: an admin (compliance_user, system_admin). An admin with a second factor must have
+        verified it recently.
 
         Args:
             decision: `refund` or `reject`.

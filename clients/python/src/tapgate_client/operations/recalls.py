@@ -75,7 +75,10 @@ class RecallsOperations(OperationGroup[M]):
     def decide(self, id: str, *, decision: str, reason: str) -> RecallRecord:
         """Decide an open recall: return the held amount to the sender, or release it.
 
-        Access: an admin (compliance_user, system_admin).
+        Returning the amount is a reversal by staff, so the same approval rules apply.
+
+        Access: an admin (compliance_user, system_admin). An admin with a second factor must have
+        verified it recently.
 
         Args:
             decision: `return` or `release`.

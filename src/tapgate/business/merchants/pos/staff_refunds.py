@@ -29,7 +29,7 @@ from tapgate_client.schemas.pos import PaymentRefund, RefundReceipt
 endpoints = Endpoints("Transactions", owners=NEVER)
 
 #: Support staff need an approval even if no rule requires one.
-_SUPPORT_REQUIREMENT = Requirement(
+SUPPORT_REQUIREMENT = Requirement(
     roles=[AdminRole.SYSTEM_ADMIN, AdminRole.FINANCE_USER],
     approvers=1,
     expires_in=DEFAULT_EXPIRY_SECONDS,
@@ -48,7 +48,7 @@ async def _describe_refund(request: GuardedRequest, id: int, body: PaymentRefund
         f"{format_amount(request, payment.amount)} to {_get_merchant(payment).holder_name}",
         resource_id=ids.encode(ids.TRANSACTION, id),
         amount=amount,
-        requirement=_SUPPORT_REQUIREMENT if is_support else None,
+        requirement=SUPPORT_REQUIREMENT if is_support else None,
     )
 
 

@@ -64,6 +64,7 @@ async def end_recall(
     channel: Channel,
     is_return: bool = False,
     reason: str | None = None,
+    approval_id: int | None = None,
 ) -> Recall:
     """End an open recall as returned, kept, expired or decided."""
     outcome = await services.ledger.submit(
@@ -76,6 +77,7 @@ async def end_recall(
             reason=reason,
             decided_by=actor.id if status == RecallStatus.DECIDED else None,
             audit=actor.build_audit_facts(reason),
+            approval_id=approval_id,
         )
     )
     outcome.require_accepted()

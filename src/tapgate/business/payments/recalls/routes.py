@@ -12,18 +12,20 @@ from tapgate.business.payments.recalls.model import (
 )
 from tapgate.business.payments.transactions import queries as transactions
 from tapgate.business.payments.transactions.model import Transaction
-from tapgate.business.payments.transactions.money_requests import get_channel
+from tapgate.business.payments.transactions.money_requests import format_amount, get_channel
 from tapgate.core.pagination import paginate
 from tapgate.core.records import RecallId, SubscriberId, TransactionId
 from tapgate.http.api.access import Access
-from tapgate.http.api.guards import Unguarded
+from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key, require_idempotency_key
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.owner_access import NEVER
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart
+from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, invalid_field
+from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.recalls import (
     PendingRecalls,
@@ -93,7 +95,7 @@ async def recall_transfer(
     return Reply(to_record(recall), status=201)
 
 
-async def _require_access(request: RequestContext, account_ids: list[int]) -> None:
+async def _require_access(request: GuardedRequest, account_ids: list[int]) -> None:
     services = request.services
     await require_account_access(services.database, request.caller, services.clock(), account_ids)
 
@@ -201,6 +203,22 @@ async def keep_recalled_transfer(request: RequestContext, id: RecallId) -> Recal
     return await _end(request, await _get_open(request, id), RecallStatus.KEPT)
 
 
+async def _describe_decision(
+    request: GuardedRequest, id: int, body: RecallResolution
+) -> Proposal | None:
+    if body.decision != RecallVerdict.RETURN:
+        return None
+    recall = await _get_open(request, id)
+    await _require_access(request, recall.account_ids)
+    amount = recall.held_amount
+    return Proposal(
+        operations=(Operation.REVERSALS,),
+        summary=f"Return {format_amount(request, amount)} of a recalled transfer to the sender",
+        resource_id=ids.encode(ids.RECALL, id),
+        amount=amount,
+    )
+
+
 @endpoints.post(
     "/{id}/decide",
     access=Access(roles="AC"),
@@ -210,13 +228,17 @@ async def keep_recalled_transfer(request: RequestContext, id: RecallId) -> Recal
         Code.INSUFFICIENT_FUNDS,
         Code.NOT_REVERSIBLE,
     ),
-    unguarded=Unguarded.RECALL,
+    guard=Guard(_describe_decision, Operation.REVERSALS, ends_in_ledger=True),
+    step_up=True,
     objects=ObjectAccess.UNRESTRICTED,
 )
 async def decide_recall(
-    request: RequestContext, id: RecallId, body: RecallResolution
+    request: GuardedRequest, id: RecallId, body: RecallResolution
 ) -> RecallRecord:
-    """Decide an open recall: return the held amount to the sender, or release it."""
+    """Decide an open recall: return the held amount to the sender, or release it.
+
+    Returning the amount is a reversal by staff, so the same approval rules apply.
+    """
     recall = await _get_open(request, id)
     await _require_access(request, recall.account_ids)
     return await _end(
@@ -228,7 +250,7 @@ async def decide_recall(
     )
 
 
-async def _get_open(request: RequestContext, recall_id: int) -> Recall:
+async def _get_open(request: GuardedRequest, recall_id: int) -> Recall:
     recall = await queries.get(request.services.database, recall_id)
     if recall.status != RecallStatus.OPEN:
         raise ApiError(Code.RECALL_NOT_OPEN, details={"status": recall.status})
@@ -236,13 +258,14 @@ async def _get_open(request: RequestContext, recall_id: int) -> Recall:
 
 
 async def _end(
-    request: RequestContext,
+    request: GuardedRequest,
     recall: Recall,
     status: RecallStatus,
     *,
     is_return: bool = False,
     reason: str | None = None,
 ) -> RecallRecord:
+    approval = request.approval
     ended = await operations.end_recall(
         request.services,
         request.actor,
@@ -251,5 +274,6 @@ async def _end(
         channel=get_channel(request.principal),
         is_return=is_return,
         reason=reason,
+        approval_id=None if approval is None else ids.decode(ids.APPROVAL, approval.id),
     )
     return to_record(ended)

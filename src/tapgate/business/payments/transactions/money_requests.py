@@ -110,6 +110,27 @@ class MoneyResult:
         return Reply(receipt, headers=_REPLAYED_HEADERS if self._replayed else {})
 
 
+def attach_request(request: GuardedRequest, command: Command) -> Command:
+    """Return the command with its requester, and with the approval that it ends."""
+    approval, caller = request.approval, request.caller
+    if approval is not None:
+        # The command executes only if it ends the approval.
+        command = msgspec.structs.replace(
+            command,
+            context={**(command.context or {}), "approval_id": approval.id},
+            approval_id=ids.decode(ids.APPROVAL, approval.id),
+            audit=request.actor.build_audit_facts(
+                None if command.audit is None else command.audit.reason
+            ),
+        )
+    if caller is not None and caller.kind in _RECORDED_KINDS:
+        # Who asked for a transaction may not release it from review.
+        command = msgspec.structs.replace(
+            command, context={**(command.context or {}), "requested_by": caller.id}
+        )
+    return command
+
+
 async def submit_request(request: GuardedRequest, command: Command) -> MoneyResult:
     """Submit a command, or raise its decline or rejection as an ApiError.
 
@@ -117,23 +138,9 @@ async def submit_request(request: GuardedRequest, command: Command) -> MoneyResu
     full disclosure must send the payer's PIN, or the route has already checked access to the payer.
     """
     services, caller = request.services, request.caller
-    if request.approval is not None:
-        # The command executes only if it ends the approval.
-        command = msgspec.structs.replace(
-            command,
-            context={**(command.context or {}), "approval_id": request.approval.id},
-            approval_id=ids.decode(ids.APPROVAL, request.approval.id),
-            audit=request.actor.build_audit_facts(
-                None if command.audit is None else command.audit.reason
-            ),
-        )
+    command = attach_request(request, command)
     if caller is not None and (command.payer_pin is not None or command.payee_pin is not None):
         command = msgspec.structs.replace(command, pin_credential=caller.pin_credential)
-    if caller is not None and caller.kind in _RECORDED_KINDS:
-        # Who asked for a transaction may not release it from review.
-        command = msgspec.structs.replace(
-            command, context={**(command.context or {}), "requested_by": caller.id}
-        )
     may_be_subscriber = command.payee.by != "owner" or command.payee.kind == chart.WALLET
     if not may_be_subscriber or has_full_disclosure(caller):
         outcome = await services.ledger.submit(command)
