@@ -257,13 +257,31 @@ async def flood_guide_search(target: Target) -> None:
 
 @shape((GATEWAY,), connections=120)
 async def flood_unknown_page(target: Target) -> None:
-    path = f"/guide/{secrets.token_hex(40)}"
-    await repeat_request(target, lambda: build_get(path, b"Accept: text/html"))
+    await repeat_request(
+        target, lambda: build_get(f"/guide/{secrets.token_hex(40)}", b"Accept: text/html")
+    )
+
+
+@shape((GATEWAY,), connections=120)
+async def flood_unknown_reference_page(target: Target) -> None:
+    await repeat_request(
+        target, lambda: build_get(f"/guide/api/{secrets.token_hex(40)}", b"Accept: text/html")
+    )
 
 
 @shape((GATEWAY,), connections=120)
 async def flood_console(target: Target) -> None:
-    await repeat_request(target, lambda: build_get("/console/sign-in", b"Accept: text/html"))
+    await repeat_request(target, lambda: build_get("/console/login", b"Accept: text/html"))
+
+
+@shape((GATEWAY,), connections=120)
+async def flood_portal(target: Target) -> None:
+    await repeat_request(target, lambda: build_get("/portal/login", b"Accept: text/html"))
+
+
+@shape((GATEWAY,), connections=120)
+async def flood_verify_page(target: Target) -> None:
+    await repeat_request(target, lambda: build_get("/verify", b"Accept: text/html"))
 
 
 @shape((GATEWAY,), connections=120)

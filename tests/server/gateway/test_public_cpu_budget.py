@@ -51,20 +51,30 @@ RATES = {
     LOGIN: LOGIN_RATE_LIMIT,
     "GET /guide/search?q=the+and+for+with+that+not": SEARCH_RATE_LIMIT,
 }
+#: Paths by site. `*` is another word in each request, because a site may cache its responses.
 SITE_PATHS = {
-    "/console": ["/console", "/console/login", "/console/transactions", "/console/assets/x"],
+    "/console": [
+        "/console",
+        "/console/login",
+        "/console/transactions",
+        "/console/*",
+        "/console/assets/*",
+    ],
     "/": ["/"],
     "/favicon.ico": ["/favicon.ico"],
     "/guide": [
         "/guide",
         "/guide/signing",
-        "/guide/x",
+        "/guide/api",
+        "/guide/api/subscribers",
+        "/guide/*",
+        "/guide/api/*",
         *(path[4:] for path in RATES if "?" in path),
     ],
-    "/t": ["/t", "/t/x"],
-    "/verify": ["/verify", "/verify/x"],
-    "/portal": ["/portal", "/portal/transactions", "/portal/assets/x"],
-    "/docs": ["/docs"],
+    "/t": ["/t", "/t/*"],
+    "/verify": ["/verify", "/verify/*"],
+    "/portal": ["/portal", "/portal/login", "/portal/transactions", "/portal/*"],
+    "/docs": ["/docs", "/docs/*"],
 }
 CREDENTIALS = {
     "no credential": {},
@@ -105,6 +115,11 @@ def build_request(target: Target, email: str | None = None, /, **headers: str) -
     )
 
 
+def build_page_request(path: str) -> httpx2.Request:
+    url = f"http://gateway{path.replace('*', secrets.token_hex(4))}"
+    return httpx2.Request("GET", url, headers={"Accept": "text/html"})
+
+
 def iter_gateway_requests(app: App) -> Iterator[PublicRequest]:
     for endpoint in list_endpoints():
         if endpoint.access.public:
@@ -122,9 +137,9 @@ def iter_gateway_requests(app: App) -> Iterator[PublicRequest]:
     assert {site.prefix for site, _ in app.sites} == SITE_PATHS.keys()
     for path in (*itertools.chain.from_iterable(SITE_PATHS.values()), "/unknown"):
         name = f"GET {path}"
-        url, headers = f"http://gateway{path}", {"Accept": "text/html"}
-        build = partial(httpx2.Request, "GET", url, headers=headers)
-        yield PublicRequest(name, build, RATES.get(name, DEFAULT_RATE).per_second)
+        yield PublicRequest(
+            name, partial(build_page_request, path), RATES.get(name, DEFAULT_RATE).per_second
+        )
 
 
 def iter_messenger_requests(app: Messenger) -> Iterator[PublicRequest]:
