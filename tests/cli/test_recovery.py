@@ -72,7 +72,7 @@ async def test_recovered_database_has_no_open_credentials_and_lists_what_to_reco
     assert "      0 approval requests" in capsys.readouterr().out
 
 
-async def test_delivery_numbers_continue_above_those_of_the_lost_time(harness: Harness) -> None:
+async def test_delivery_numbers_continue_above_the_lost_numbers(harness: Harness) -> None:
     sequence = "SELECT last_value FROM deliveries_id_seq"
     before = await harness.database.fetchval(sequence)
     await prepare(harness.services)

@@ -209,7 +209,7 @@ CHECKS: Final = {
 
 
 def copy_source(folder: Path) -> None:
-    """Link all files, also those of compiled modules: compiling takes longer than a check."""
+    """Link all files, also compiled modules: compiling takes longer than a check."""
     for name in COPIED:
         shutil.copytree(ROOT / name, folder / name, copy_function=os.symlink)
 

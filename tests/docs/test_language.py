@@ -129,11 +129,14 @@ def iter_statements(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def iter_prose(path: Path) -> Iterator[str]:
-    """Yield the lines in a module's docstrings and full-line comments."""
+    """Yield the lines in a module's docstrings and full-line comments, and the test names."""
     module = parse(path)
     for docstring in (module.docstring, *(item.docstring for item in module.definitions)):
         yield from docstring.splitlines()
     yield from module.comments
+    for item in module.definitions:
+        if item.name.startswith("test_"):
+            yield item.name.removeprefix("test_").replace("_", " ")
 
 
 def list_document_lines() -> list[str]:

@@ -3,7 +3,7 @@
 Imports take most of a command's CPU time, and of supervisor CPU time until its workers start. A
 forked process has its own environment, folder, user and output, and handles signals like one that
 a shell starts. The supervisor forks its workers too, except in tests that inspect their
-environments: those of forked processes cannot be read from outside.
+environments: environments of forked processes cannot be read from outside.
 """
 
 import asyncio

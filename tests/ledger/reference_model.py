@@ -20,7 +20,7 @@ LIMITS = {
 }
 REVIEW_ABOVE = 600
 MAX_PAYMENTS_PER_DAY = 9
-MAX_WRONG_PINS_PER_DAY = 4  # wallet and child card combined; any more block payments
+MAX_WRONG_PINS_PER_DAY = 4  # wallet and child card combined; further ones block payments
 CHILD_LIMIT = 300
 REVIEW_CASH_ABOVE = 280  # cash-in checks the payee, cash-out the agent
 MAX_CASH_OPERATIONS_PER_DAY = 8  # per agent

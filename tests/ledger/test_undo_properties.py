@@ -1,7 +1,7 @@
 """Random payments, refunds, reversals, recalls and disputes agree with a simple model.
 
 Fees and commissions on the way out are taken from the ledger's results, because other tests cover
-them. What goes back, to whom and whether it may, is calculated here.
+them. The expected amounts, receivers and rejections are calculated here.
 """
 
 from dataclasses import dataclass

@@ -48,7 +48,7 @@ SIGNING_CUSTOMERS: Final = [*FUNDED_CUSTOMERS[::2], "tight-1", "poor-1"]
 MERCHANTS: Final = ["merchant-0", "merchant-1"]
 AGENTS: Final = ["agent-0", "agent-1"]
 BANK: Final = "bank"
-#: The platform's own accounts: agents are funded from cash, and payouts are on their way.
+#: The platform's own accounts: agents are funded from cash, and payouts are in transit.
 CASH: Final = "cash"
 IN_TRANSIT: Final = "payouts_in_transit"
 

@@ -25,7 +25,7 @@ from torture.plan import (
     add_delivery_options,
 )
 
-#: Receiver of a batch line that nobody has, so the line is invalid.
+#: Phone number without an account, which makes a batch line invalid.
 NOBODY: Final = "nobody"
 REVERSIBLE: Final = frozenset({"p2p", "cash_in", "cash_out", "top_up"})
 #: Recall decisions. A transfer is also reversed if its recall returns the money.

@@ -71,7 +71,7 @@ async def test_owner_sees_only_its_transactions(
 
 
 @each("parameter", ["user_id", "card_serial"])
-async def test_filters_select_among_the_own_transactions(
+async def test_filters_select_among_the_owner_transactions(
     harness: Harness, pos: PosDriver, other: PosDriver, parameter: str
 ) -> None:
     own, _ = await pay(pos), await pay(other)

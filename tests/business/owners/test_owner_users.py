@@ -104,7 +104,7 @@ async def manager(harness: Harness, shop: str) -> BearerAuth:
     return await harness.create_owner_user("M", shop)
 
 
-async def test_manager_invites_disables_and_enables_users_of_the_own_shop(
+async def test_manager_invites_disables_and_enables_shop_users(
     harness: Harness, shop: str, manager: BearerAuth
 ) -> None:
     body = build_user(harness, owner_id=shop)

@@ -1,4 +1,4 @@
-"""Notices: whoever is affected by a change is told, always and in the same transaction."""
+"""Notices: everyone affected by a change gets one, always and in the same transaction."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
@@ -56,7 +56,7 @@ def test_template_has_the_same_parameters_in_every_language(name: str) -> None:
 
 
 class NoticeCase(NamedTuple):
-    """People on whom the tested requests act."""
+    """People affected by the tested requests."""
 
     harness: Harness
     customer: dict[str, Any]
@@ -356,7 +356,7 @@ async def test_transaction_that_the_customer_authorizes_sends_no_notice(harness:
     assert await harness.database.fetchval("SELECT count(*) FROM messages") == 0
 
 
-async def test_agent_who_is_also_a_subscriber_gets_notices_in_the_own_language(
+async def test_agent_who_is_also_a_subscriber_gets_notices_in_the_agent_language(
     harness: Harness,
 ) -> None:
     agent = await builders.create_agent(harness)

@@ -274,7 +274,7 @@ async def test_correct_pins_write_nothing(harness: Harness) -> None:
 class PinRequest(NamedTuple):
     """Request that compares a PIN, with a correct PIN.
 
-    Only services send it if it has a `phone_owner`, for whom their wrong PINs are counted.
+    Only services send it with a `phone_owner`, whose wrong PINs are counted.
     """
 
     path: str

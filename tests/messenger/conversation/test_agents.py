@@ -47,7 +47,7 @@ def test_agent_gets_the_agents_menu(language: Any, greeting: str) -> None:
 
 
 @pytest.mark.parametrize("has_wallet", [True, False])
-def test_agent_switches_to_the_own_wallet_and_back(has_wallet: bool) -> None:
+def test_agent_switches_to_a_personal_wallet_and_back(has_wallet: bool) -> None:
     chat = start(has_wallet=has_wallet)
     reply = chat("own wallet")
     if not has_wallet:
@@ -117,7 +117,7 @@ def test_sentence_names_customer_and_amount() -> None:
     assert (request.fields["subscriber_id"], request.fields["card_serial"]) == (None, "AM-1001")
 
 
-def test_unknown_customer_is_asked_again() -> None:
+def test_question_is_repeated_for_an_unknown_customer() -> None:
     chat = start()
     assert "no customer" in say(chat, "cash in", "+23276999999")
     assert "How much" in chat(PAYEE_PHONE)
@@ -169,7 +169,7 @@ def ask_customer() -> ConversationDriver:
 @each(
     "text", ["confirm cash-out", "confirm cash out", "a gri fɔ di kash awt", "confirmer le retrait"]
 )
-def test_customer_confirms_with_the_own_pin(text: str) -> None:
+def test_customer_confirms_with_the_customer_pin(text: str) -> None:
     chat = ask_customer()
     reply = chat(text)
     assert "Kissy Kiosk" in reply and "80.00" in reply
@@ -251,7 +251,7 @@ def test_person_who_is_no_agent_gets_no_agent_services() -> None:
     assert chat.person.role is None
 
 
-def test_suspended_agent_is_told() -> None:
+def test_suspended_agent_gets_an_explanation() -> None:
     chat = start()
     chat.gateway.agent = Agent(id="agt_me", name="Kissy Kiosk", status="suspended")
     assert "not active" in chat("float")

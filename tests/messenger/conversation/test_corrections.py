@@ -56,7 +56,7 @@ def test_correction_without_one_clear_amount_asks_for_it(text):
 
 
 @each("text", ["no, not him", "change the number", "that's not her", "wrong person", "pas lui"])
-def test_rejected_recipient_is_asked_for_and_the_amount_stays(text):
+def test_rejected_recipient_is_requested_again_and_the_amount_stays(text):
     chat = build_driver(TRANSFER, text)
     assert chat.conversation.step == "to"
     chat(CARDLESS_PHONE)
@@ -169,7 +169,7 @@ def test_second_wish_ends_with_a_cancellation_or_another_command(ending):
     assert chat.conversation.later is None
 
 
-def test_stranger_is_told_once_that_there_is_no_wallet():
+def test_stranger_reads_once_that_there_is_no_wallet():
     chat = ConversationDriver()
     chat.gateway.subscriber = None
     chat(resolve_text_message("show my balance and my last transactions"))

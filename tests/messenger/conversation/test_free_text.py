@@ -311,7 +311,7 @@ def test_confirmation_names_the_figure_for_an_amount_in_words(text, amount):
     assert amount is None or amount in chat.reply_text
 
 
-def test_ambiguous_amount_in_words_is_asked_again():
+def test_question_is_repeated_after_an_ambiguous_amount_in_words():
     chat = build_driver("send money", "AM-1001", "two fifty")
     assert "the amount in SLE as a number" in chat.reply_text
 
@@ -597,7 +597,7 @@ def test_block_reason_in_the_first_message_is_not_asked_for_again(text, reason):
 # Other
 
 
-def test_extra_image_is_kept_and_its_type_is_asked():
+def test_extra_image_is_kept_and_its_type_is_requested():
     chat = build_driver("kyc", "selfie")
     chat.send_image()
     assert "What does your other photo show" in chat.send_image()

@@ -58,7 +58,7 @@ def test_agents_of_the_named_place_are_listed(text, language, title):
     assert list_offered(chat) == ["add_money", "withdraw", "menu"]
 
 
-def test_place_is_asked_for_and_can_be_corrected():
+def test_place_is_requested_and_can_be_corrected():
     chat = ask("where is the nearest agent?")
     assert chat.conversation.step == "place"
     assert "found no agent" in chat("Kailahun")
@@ -205,7 +205,7 @@ def test_question_without_a_declined_payment_offers_support(text, language, repl
         ("a sɛn di mɔni to di rɔng nɔmba", "en", "can't be taken back"),
     ],
 )
-def test_wrong_recipient_is_told_what_to_do(text, language, reply):
+def test_wrong_recipient_reads_what_to_do(text, language, reply):
     chat = ask(text, language)
     assert reply in chat.reply_text
     assert list_offered(chat) == ["person", "history", "menu"]
@@ -324,7 +324,7 @@ def test_last_incoming_and_outgoing_transfers_are_shown_with_their_state():
     assert "What" in chat("yes")  # support asks what it can help with
 
 
-def test_person_without_transfers_is_told_so():
+def test_person_without_transfers_reads_that_there_are_none():
     chat = ConversationDriver()
     chat.gateway.overrides[gateway_requests.GetLastTransfers] = [
         RequestSucceeded(result=gateway_requests.LastTransfers(incoming=None, outgoing=None))

@@ -85,7 +85,7 @@ def test_texts_are_passed_on_until_the_request_is_closed() -> None:
     assert list_texts(chat) == ["zq blorp xx"]
 
 
-def test_customer_is_told_when_support_takes_no_further_messages() -> None:
+def test_customer_reads_when_support_takes_no_further_messages() -> None:
     chat = open_request()
     rejection = RequestRejected(code="RATE_LIMITED", details={"limit": 100})
     chat.gateway.overrides[ContactSupport] = [rejection]

@@ -132,7 +132,7 @@ def test_button_of_the_recall_question_chooses_its_recall() -> None:
     assert chat.list_requests(RETURN) == []
 
 
-def test_receiver_without_an_open_recall_is_told_so() -> None:
+def test_receiver_without_an_open_recall_reads_that_there_is_none() -> None:
     assert "Nobody is asking you" in ConversationDriver()("return it")
 
 

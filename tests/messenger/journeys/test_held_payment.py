@@ -85,7 +85,7 @@ async def held_payments(
     yield HeldPayments(services_driver, messenger, sender, recipient)
 
 
-async def test_both_parties_are_told_that_a_held_payment_was_released(
+async def test_both_parties_get_a_message_that_a_held_payment_was_released(
     held_payments: HeldPayments,
 ) -> None:
     reply = await held_payments.send("300")
@@ -102,7 +102,7 @@ async def test_both_parties_are_told_that_a_held_payment_was_released(
     assert "300.00 SLE" in history and "fee 4.50 SLE" in history and "review" not in history
 
 
-async def test_both_parties_are_told_neutrally_that_a_held_payment_was_rejected(
+async def test_both_parties_get_a_neutral_message_that_a_held_payment_was_rejected(
     held_payments: HeldPayments,
 ) -> None:
     await held_payments.send("300")

@@ -26,7 +26,7 @@ async def list_recalls(services_driver: ServicesDriver) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("answer", ["return", "keep"])
-async def test_wrong_recipient_is_asked_in_the_chat_and_answers(
+async def test_wrong_recipient_gets_a_question_in_the_chat_and_answers(
     services_driver: ServicesDriver, messenger: MessengerDriver, answer: str
 ) -> None:
     harness = services_driver.harness

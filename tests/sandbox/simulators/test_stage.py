@@ -48,7 +48,7 @@ async def test_stage_shows_the_people_and_terminals_of_the_demo(
     assert "/simulator/phone?phone=%2B23225000001" in page
     assert "data:image/svg+xml" in page
     opened = await ada.get_page_text("/simulator/phone?phone=%2B23225000009")
-    assert "data-phone" not in opened  # nobody has this number
+    assert "data-phone" not in opened  # an unknown number
 
 
 async def test_feed_has_new_transactions_with_their_entries(

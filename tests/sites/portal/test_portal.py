@@ -73,7 +73,7 @@ async def test_visitor_signs_in_and_reaches_the_portal(
     assert (await client.get("/portal")).status_code == 200
 
 
-async def test_home_shows_the_balance_and_the_own_payments(
+async def test_home_shows_the_owner_balance_and_payments(
     harness: Harness, console_clients: ConsoleClients, pos: PosDriver, shop: str
 ) -> None:
     other = await PosDriver.create(harness)
@@ -91,7 +91,7 @@ async def test_home_shows_the_balance_and_the_own_payments(
     assert "Balance" not in text
 
 
-async def test_user_manages_the_own_account_and_signs_out(
+async def test_user_manages_a_user_account_and_signs_out(
     harness: Harness, console_clients: ConsoleClients, shop: str
 ) -> None:
     client = await open_portal(console_clients, await harness.create_owner_user("M", shop))

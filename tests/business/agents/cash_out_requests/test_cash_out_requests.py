@@ -37,7 +37,7 @@ async def list_open(harness: Harness, customer: dict[str, Any]) -> list[dict[str
     return data
 
 
-async def test_customer_is_asked_and_no_money_moves(harness: Harness) -> None:
+async def test_customer_gets_a_request_and_no_money_moves(harness: Harness) -> None:
     agent, customer = await create_people(harness)
     item = await create_cash_out_request(harness, agent, customer)
     assert item["id"].startswith("cor_")

@@ -194,7 +194,7 @@ async def test_open_recalls_are_counted_in_the_work_queue(
         assert counts.get("recalls") == counted
 
 
-async def test_both_are_told_each_step_without_number_or_full_name(
+async def test_both_parties_get_a_message_per_step_without_number_or_full_name(
     harness: Harness, people: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:
     sender, receiver = people
