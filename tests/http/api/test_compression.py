@@ -1,4 +1,4 @@
-"""Compressed responses: which, for which clients, and never with secrets that a size could reveal."""
+"""Compressed responses: which, for which clients, and without secrets that sizes could reveal."""
 
 import gzip
 from typing import Any, Final, get_args

@@ -6,31 +6,25 @@ the link again does no harm.
 """
 
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
-import structlog
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-
 from tapgate.business.branding.model import DEFAULT_COLOR, Branding, render_stylesheet
-from tapgate.business.branding.operations import build_default_branding, get_branding_or_default
+from tapgate.business.branding.operations import build_default_branding
 from tapgate.business.branding.routes import build_logo_reply
 from tapgate.business.customers.cards import queries
 from tapgate.core.settings import Settings
 from tapgate.http.api.app import App
-from tapgate.http.api.packaged_files import PackagedFiles
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Reply
 from tapgate.ledger.card_proofs.proof_verifier import find_proof_error, is_not_confirmed
-from tapgate.runtime import logs
+from tapgate.sites.public_site import PublicPage, load_branding
 from tapgate.sites.tap_page.texts import TEXTS, choose_language
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.card_proofs import CardProof, parse_tap_url
 
-_PACKAGE: Final = "tapgate.sites.tap_page"
 _PREFIX: Final = "/t"
-_ASSETS_PATH: Final = f"{_PREFIX}/assets/"
 _STYLESHEET_PATH: Final = f"{_PREFIX}/brand.css"
 _LOGO_PATH: Final = f"{_PREFIX}/logo.png"
 _CHAT_URL: Final = "https://wa.me/{number}?text={text}"
@@ -45,43 +39,16 @@ _SECURITY_HEADERS: Final[Mapping[str, str]] = {
     ),
     "Referrer-Policy": "no-referrer",
 }
-_log = structlog.get_logger()
 
 
-@cache
-def _load_template() -> Template:
-    environment = Environment(
-        loader=PackageLoader(_PACKAGE), autoescape=True, undefined=StrictUndefined
-    )
-    return environment.get_template("tap.html")
-
-
-class TapPage:
-    """Site with one page; implements `tapgate.http.api.app.Site`."""
+class TapPage(PublicPage):
+    """Site with one page."""
 
     prefix = _PREFIX
-
-    def __init__(self) -> None:
-        self._template = _load_template()
-        self._assets = PackagedFiles(_PACKAGE, "assets", _SECURITY_HEADERS)
-
-    def get_route(self, path: str) -> str:
-        return self.prefix
-
-    async def authorize(self, app: App, request: RequestContext) -> int:
-        """Throttle the address. The page accepts no body."""
-        await app.charge_address(request)
-        return 0
-
-    async def respond(self, app: App, request: RequestContext) -> Reply[bytes]:
-        try:
-            return await self._respond(request)
-        except ApiError as error:
-            return self.render_error(app, request, error)
-        except Exception as error:
-            failure = logs.describe_exception(error)
-            _log.error("tap_page.failed", request_id=request.request_id, failure=failure)
-            return self.render_error(app, request, ApiError(Code.INTERNAL_ERROR))
+    package = "tapgate.sites.tap_page"
+    template_name = "tap.html"
+    failure_event = "tap_page.failed"
+    headers = _SECURITY_HEADERS
 
     def render_error(self, app: App, request: RequestContext, error: ApiError) -> Reply[bytes]:
         settings = request.services.settings
@@ -90,15 +57,8 @@ class TapPage:
         reply.headers = {**error.headers, **reply.headers}
         return reply
 
-    async def _respond(self, request: RequestContext) -> Reply[bytes]:
-        if request.method not in ("GET", "HEAD"):
-            raise ApiError(Code.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"})
-        if request.path.startswith(_ASSETS_PATH):
-            return await self._assets.serve(request, request.path.removeprefix(_ASSETS_PATH))
-        services = request.services
-        branding = await get_branding_or_default(
-            services.database, services.settings, services.clock()
-        )
+    async def build_page(self, request: RequestContext) -> Reply[bytes]:
+        branding = await load_branding(request)
         if request.path == _STYLESHEET_PATH:
             return _build_stylesheet_reply(branding)
         if request.path == _LOGO_PATH:
@@ -130,7 +90,7 @@ class TapPage:
         settings = request.services.settings
         language = choose_language(request.get_header(b"accept-language"))
         translate = partial(_translate, language, operator=branding.name)
-        text = self._template.render(
+        text = self.template.render(
             language=language,
             state=state,
             translate=translate,
