@@ -17,6 +17,7 @@ KINDS: Final = (
     "approvals",  # not executed exactly once, or with another amount
     "events",
     "revocation",  # a revoked credential was accepted
+    "readiness",  # a gateway that could not commit stayed ready
     "chat",  # a message was lost, or answered twice
     "rejection",  # rejected with an error code that the operation does not allow
     "failure",  # internal error response

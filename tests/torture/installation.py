@@ -19,7 +19,7 @@ import psutil
 from drivers.forked import build_worker_name
 from drivers.processes import ADMIN, TAPGATE_EXECUTABLE, free_port
 from tapgate.runtime.store.embedded import EmbeddedPostgres
-from tapgate_sandbox.clock import FILE_NAME
+from tapgate_sandbox.clock import FILE_NAME, write_offset
 from torture.client_connection import ClientConnection, ConnectFailedError, NoResponseError
 
 WORKERS: Final = 2
@@ -52,9 +52,7 @@ class Installation:
         """Shift the gateway's clock."""
         file = self.folder / "data" / FILE_NAME
         file.parent.mkdir(exist_ok=True)
-        unfinished = file.with_suffix(".new")
-        unfinished.write_text(str(offset.total_seconds()))
-        unfinished.rename(file)
+        write_offset(file, offset.total_seconds())
 
     def start(self) -> None:
         if not self._log.exists():

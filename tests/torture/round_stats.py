@@ -7,6 +7,30 @@ import msgspec
 from torture.client_ledger import OperationState
 
 
+class ReadinessStats(msgspec.Struct, frozen=True, kw_only=True):
+    """What `/ready` of all gateways showed of one fault."""
+
+    gateways: int = 0
+    #: By gateway that noticed the fault: seconds from its start until `/ready` changed.
+    seconds_until_not_ready: dict[str, float] = {}
+    #: By gateway: seconds from the end of the fault until `/ready` returned 200 again.
+    seconds_until_ready: dict[str, float] = {}
+    reasons: list[str] = []
+
+    def __str__(self) -> str:
+        noticed = self.seconds_until_not_ready
+        if not noticed:
+            return "/ready unchanged"
+        text = (
+            f"/ready 503 on {len(noticed)} of {self.gateways} after {max(noticed.values()):.1f} s"
+        )
+        if self.seconds_until_ready:
+            text += (
+                f", 200 again {max(0.0, *self.seconds_until_ready.values()):.1f} s after the end"
+            )
+        return f"{text} ({', '.join(self.reasons)})"
+
+
 class RoundStats(msgspec.Struct, kw_only=True):
     operations: int = 0
     succeeded: int = 0
@@ -23,6 +47,7 @@ class RoundStats(msgspec.Struct, kw_only=True):
     longest_silence_seconds: float = 0.0  # longest time without any response
     longest_wait_seconds: float = 0.0  # longest time from a first attempt to the acknowledgment
     duration_seconds: float = 0.0
+    readiness: ReadinessStats | None = None  # of a cluster's gateways
 
     def add(self, state: OperationState) -> None:
         """Count an operation's outcome."""

@@ -46,7 +46,7 @@ async def run() -> AsyncIterator[ClusterRun]:
 
 async def test_failover_loses_and_duplicates_nothing(run: ClusterRun) -> None:
     leader = await run.target.find_node(LEADER)
-    plan = build_cluster_round(11, 1, kind="crash the leader's PostgreSQL", rate=_RATE)
+    plan = build_cluster_round(11, 1, kinds=["crash the leader's PostgreSQL"], rate=_RATE)
     stats = await run.run_round(plan)
     await run.finish()
     assert run.findings.all == []

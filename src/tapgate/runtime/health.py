@@ -83,6 +83,7 @@ class HealthMonitor:
     def __init__(
         self, settings: Settings, probe: Probe, commits: CommitMonitor | None = None
     ) -> None:
+        #: The sandbox replaces it, to play a wrong clock.
         self.probe = probe
         self.commits = commits
         self.folder = get_shared_folder(settings.data_dir)

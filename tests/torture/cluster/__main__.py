@@ -27,7 +27,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=len(FAULT_KINDS), help="number of rounds")
     parser.add_argument("--seed", type=int, help="seed of the plan (default: random)")
     parser.add_argument("--keep", action="store_true", help="always keep the data and logs")
-    parser.add_argument("--fault", choices=FAULT_KINDS, help="kind of fault (default: all)")
+    parser.add_argument(
+        "--fault",
+        choices=FAULT_KINDS,
+        action="append",
+        default=[],
+        help="kind of fault, can be repeated (default: all)",
+    )
     options = parser.parse_args(arguments)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1_000_000)
     report, findings = ClusterReport(seed, options.rounds), Findings(print_line)

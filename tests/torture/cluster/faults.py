@@ -1,4 +1,4 @@
-"""Faults of whole nodes: killed, or paused for longer than the leader's lease lasts."""
+"""Faults of whole nodes: killed, paused for longer than the leader's lease lasts, wrong clocks."""
 
 import asyncio
 import random
@@ -11,7 +11,7 @@ from tools.cluster.configuration import LEADER_TTL_SECONDS
 from tools.cluster.processes import NodeProcess
 from tools.cluster.status import LEADER, SYNC_STANDBY
 from torture.client_connection import ClientConnection
-from torture.cluster.target import ClusterTarget
+from torture.cluster.target import STANDBYS, ClusterTarget
 from torture.installation import kill
 from torture.plan import Fault, RoundPlan, build_round
 
@@ -21,14 +21,20 @@ _PAUSE_SECONDS: Final = LEADER_TTL_SECONDS + 2.0
 #: Seconds of load before a fault.
 _LEAD_SECONDS: Final = 2.0
 _STOP_TIMEOUT_SECONDS: Final = 60.0
+#: A gateway that cannot commit is not ready within 3 seconds; the watch needs up to 0.1 more.
+_NOTICE_SECONDS: Final = 3.1
+#: More than `TAPGATE_MAX_CLOCK_OFFSET`.
+_CLOCK_STEP_SECONDS: Final = 90.0
 
 
 class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
-    action: Literal["kill", "pause", "crash", "restart"]
+    action: Literal["kill", "pause", "crash", "restart", "step clock"]
     role: str  # of the node, or the kind of node
-    is_all: bool = False  # all nodes of this kind
+    is_all: bool = False  # all nodes of this kind or role
     duration: float = 0.0  # seconds until the node is resumed or started again
     load_seconds: float = 10.0  # seconds of load after the start of the fault
+    #: Seconds within which `/ready` of all gateways must change: none can commit a payment.
+    notice_seconds: float | None = None
 
 
 #: A killed leader or standby stays down, as if its machine was lost. Other killed processes are
@@ -41,6 +47,26 @@ FAULT_KINDS: Final = {
     ),
     "crash the leader's PostgreSQL": FaultKind(action="crash", role=LEADER, load_seconds=15),
     "kill the standby": FaultKind(action="kill", role=SYNC_STANDBY, duration=6),
+    "kill both standbys": FaultKind(
+        action="kill",
+        role=STANDBYS,
+        is_all=True,
+        duration=8,
+        load_seconds=16,
+        notice_seconds=_NOTICE_SECONDS,
+    ),
+    "pause both standbys": FaultKind(
+        action="pause",
+        role=STANDBYS,
+        is_all=True,
+        duration=8,
+        load_seconds=16,
+        notice_seconds=_NOTICE_SECONDS,
+    ),
+    "kill HAProxy": FaultKind(action="kill", role="haproxy", duration=3, load_seconds=8),
+    "step a gateway's clock": FaultKind(
+        action="step clock", role="gateway", duration=6, load_seconds=10
+    ),
     "kill Valkey": FaultKind(action="kill", role="valkey", duration=3, load_seconds=7),
     "kill an etcd member": FaultKind(action="kill", role="etcd", duration=3, load_seconds=7),
     "kill all etcd members": FaultKind(
@@ -68,10 +94,13 @@ FAULT_KINDS: Final = {
 
 
 def build_cluster_round(
-    seed: int, number: int, *, kind: str | None = None, rate: float = RATE
+    seed: int, number: int, *, kinds: Sequence[str] = (), rate: float = RATE
 ) -> RoundPlan:
-    """Build a round with one fault; every kind of fault occurs once before any occurs again."""
-    chosen = kind or _choose_kind(seed, number)
+    """Build a round with one fault; every kind of fault occurs once before any occurs again.
+
+    `kinds` are the kinds to choose from, in their order; all kinds are shuffled.
+    """
+    chosen = _choose_kind(seed, number, kinds)
     fault = Fault(
         kind=chosen,
         after_operations=int(_LEAD_SECONDS * rate),
@@ -83,14 +112,15 @@ def build_cluster_round(
         seed,
         number,
         operations=_count_operations(chosen, rate),
-        previous_operations=_count_operations(kind or _choose_kind(seed, number - 1), rate),
+        previous_operations=_count_operations(_choose_kind(seed, number - 1, kinds), rate),
     )
     return msgspec.structs.replace(plan, faults=[fault])
 
 
-def _choose_kind(seed: int, number: int) -> str:
-    order = list(FAULT_KINDS)
-    random.Random(f"{seed} faults").shuffle(order)
+def _choose_kind(seed: int, number: int, kinds: Sequence[str]) -> str:
+    order = list(kinds or FAULT_KINDS)
+    if not kinds:
+        random.Random(f"{seed} faults").shuffle(order)
     return order[(number - 1) % len(order)]
 
 
@@ -106,7 +136,14 @@ class ClusterFaultInjector:
 
     async def inject(self, fault: Fault) -> None:
         nodes = await self._find_nodes(fault)
+        self._target.readiness.start_fault()
         self._target.fault_started.set()
+        try:
+            await self._run(fault, nodes)
+        finally:
+            self._target.readiness.end_fault()
+
+    async def _run(self, fault: Fault, nodes: Sequence[NodeProcess]) -> None:
         action = FAULT_KINDS[fault.kind].action
         if action == "pause":
             await _pause(nodes, fault.duration)
@@ -114,13 +151,26 @@ class ClusterFaultInjector:
             await _restart(nodes)
         elif action == "crash":
             kill([postmaster for node in nodes if (postmaster := node.find_postmaster())])
+        elif action == "step clock":
+            await self._step_clocks(nodes, fault)
         else:
             await _take_down(nodes, fault.duration)
+
+    async def _step_clocks(self, nodes: Sequence[NodeProcess], fault: Fault) -> None:
+        """Move clocks ahead or back, and correct them in one step."""
+        seconds = _CLOCK_STEP_SECONDS * random.Random(fault.choice).choice((-1, 1))
+        try:
+            for node in nodes:
+                self._target.set_clock_error(node.name, seconds)
+            await asyncio.sleep(fault.duration)
+        finally:
+            for node in nodes:
+                self._target.set_clock_error(node.name, 0)
 
     async def _find_nodes(self, fault: Fault) -> list[NodeProcess]:
         kind, nodes = FAULT_KINDS[fault.kind], self._target.cluster.nodes
         if kind.is_all:
-            return [node for name, node in nodes.items() if name.startswith(kind.role)]
+            return [nodes[name] for name in await self._target.list_nodes(kind.role)]
         return [nodes[await self._target.find_node(kind.role, fault.choice)]]
 
 

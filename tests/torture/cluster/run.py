@@ -3,14 +3,14 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 from tools.cluster.layout import Size
 from torture import provisioning
 from torture.cluster.chat import ChatLoad, run_chat_provider
-from torture.cluster.faults import RATE, ClusterFaultInjector, build_cluster_round
+from torture.cluster.faults import FAULT_KINDS, RATE, ClusterFaultInjector, build_cluster_round
 from torture.cluster.report import ClusterReport
 from torture.cluster.revocations import RevocationProbe
 from torture.cluster.target import ClusterTarget
@@ -20,7 +20,7 @@ from torture.installation import UnhealthyError
 from torture.load import LoadRound
 from torture.participants import Participants
 from torture.plan import RoundPlan
-from torture.round_stats import RoundStats
+from torture.round_stats import ReadinessStats, RoundStats
 from torture.run import TortureRun
 
 
@@ -59,13 +59,29 @@ class ClusterRun(TortureRun):
         await self.revocations.prepare_round()
         self.target.fault_started.clear()
         load = self.create_load(plan)
-        async with asyncio.TaskGroup() as group:
-            operations = group.create_task(load.run())
-            group.create_task(self._revoke_during_fault())
-        await self.target.wait_until_healthy()
+        async with self.target.readiness.run():
+            async with asyncio.TaskGroup() as group:
+                operations = group.create_task(load.run())
+                group.create_task(self._revoke_during_fault())
+            await self.target.wait_until_healthy()
+        load.stats.readiness = self.target.readiness.measure()
+        self._check_readiness(plan, load.stats.readiness)
         await self.reconcile(operations.result())
         load.stats.duration_seconds = time.monotonic() - began
         return load.stats
+
+    def _check_readiness(self, plan: RoundPlan, readiness: ReadinessStats) -> None:
+        """Require that every gateway that could not commit was soon not ready."""
+        kind = plan.faults[0].kind
+        limit = FAULT_KINDS[kind].notice_seconds
+        if limit is None:
+            return
+        for name in self.target.list_gateway_ports():
+            seconds = readiness.seconds_until_not_ready.get(name)
+            if seconds is None:
+                self.findings.add("readiness", name, f"stayed ready: {kind}")
+            elif seconds > limit:
+                self.findings.add("readiness", name, f"was ready for {seconds:.1f} s: {kind}")
 
     async def _revoke_during_fault(self) -> None:
         await self.target.fault_started.wait()
@@ -92,7 +108,7 @@ async def start_cluster_run(
     """Start a cluster and a run on it; stop the cluster at the end."""
     async with run_event_receiver() as event_receiver, run_chat_provider() as chat:
         target = ClusterTarget(folder, size or Size(), chat.settings | dict(settings))
-        target.cluster.prepare()
+        target.prepare()
         try:
             await target.cluster.start()
             participants = await provisioning.provision(target.port, event_receiver.url)
@@ -124,10 +140,11 @@ async def _run_in_background(
 
 
 async def run_cluster_rounds(
-    run: ClusterRun, seed: int, rounds: int, report: ClusterReport, kind: str | None = None
+    run: ClusterRun, seed: int, rounds: int, report: ClusterReport, kinds: Sequence[str] = ()
 ) -> None:
+    """Run rounds with faults of these kinds in turn, or with all kinds."""
     for number in range(1, rounds + 1):
-        before, plan = len(run.findings.all), build_cluster_round(seed, number, kind=kind)
+        before, plan = len(run.findings.all), build_cluster_round(seed, number, kinds=kinds)
         try:
             stats = await run.run_round(plan)
         except UnhealthyError as error:

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from drivers.processes import ADMIN
+from tapgate_sandbox.clock import ERROR_FILE_NAME, write_offset
 from tools.cluster import configuration
 from tools.cluster.cluster import Cluster
 from tools.cluster.layout import GATEWAYS, MESSENGERS, Size
 from tools.cluster.status import LEADER, SYNC_STANDBY, StatusReader
+from torture.cluster.readiness import ReadinessWatch
 from torture.installation import UnhealthyError
 
 _HEALTHY_TIMEOUT_SECONDS: Final = 120.0
@@ -26,6 +28,8 @@ _SETTINGS: Final = {
 }
 #: Both ways to reach the primary are tested: HAProxy, and several hosts in the URL.
 _MULTI_HOST_NODES: Final = ("gateway-2",)
+#: Role of all PostgreSQL nodes except the leader.
+STANDBYS: Final = "standbys"
 
 
 class ClusterTarget:
@@ -39,6 +43,16 @@ class ClusterTarget:
         )
         #: Set while a fault lasts.
         self.fault_started = asyncio.Event()
+        self.readiness = ReadinessWatch({})  # until `prepare` chooses the ports
+
+    def prepare(self) -> None:
+        self.cluster.prepare()
+        self.readiness = ReadinessWatch(self.list_gateway_ports())
+        for name in self.list_gateway_ports():
+            self.set_clock_error(name, 0)
+
+    def set_clock_error(self, gateway: str, seconds: float) -> None:
+        write_offset(self.cluster.folder / gateway / ERROR_FILE_NAME, seconds)
 
     @property
     def port(self) -> int:
@@ -66,12 +80,18 @@ class ClusterTarget:
 
     async def find_node(self, role: str, choice: int = 0) -> str:
         """Return a node by its role in replication, or by its kind."""
-        if role not in (LEADER, SYNC_STANDBY):
-            names = [name for name in self.cluster.nodes if name.startswith(role)]
-            return names[choice % len(names)]
+        names = await self.list_nodes(role)
+        return names[choice % len(names)]
+
+    async def list_nodes(self, role: str) -> list[str]:
+        """Return nodes by their role in replication, or by their kind."""
+        if role not in (LEADER, SYNC_STANDBY, STANDBYS):
+            return [name for name in self.cluster.nodes if name.startswith(role)]
         async with StatusReader(self.cluster.layout) as status:
             members = await status.list_members()
-        return next(member.name for member in members if member.role == role)
+        if role == STANDBYS:
+            return [member.name for member in members if member.role != LEADER]
+        return [member.name for member in members if member.role == role]
 
     async def wait_until_healthy(self, *, workers: int = 1) -> None:
         """Wait until all nodes are up and replicating; raise UnhealthyError on timeout."""
