@@ -21,7 +21,7 @@ from tapgate.core.settings import Settings
 CHART = DEPLOY / "helm" / "tapgate"
 COMPOSE = DEPLOY / "compose" / "compose.yaml"
 #: Other engines' files: dashboards and alert rules have tests of their own.
-OWN_FOLDERS = ("compose", "haproxy", "helm", "nginx", "systemd")
+OWN_FOLDERS = ("compose", "haproxy", "helm", "keepalived", "nginx", "systemd")
 FILES = sorted(
     path
     for path in [

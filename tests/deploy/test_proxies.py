@@ -159,6 +159,7 @@ def start_haproxy(stub_port: int, certificate: Path, folder: Path, *, internal: 
     text = text.replace("bind :443", "bind 127.0.0.1:TLS_PORT").replace(
         "maxconn 8000", "maxconn 50"
     )
+    text = text.replace("127.0.0.1:8404", f"127.0.0.1:{free_port()}")
     file.write_text(adapt(text, stub_port, internal=internal))
     return [program, "-db", "-f", str(file)]
 
