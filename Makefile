@@ -119,11 +119,11 @@ release: .venv/installed-dev
 	@$(BIN)/python -m tools.release $(VERSION)
 
 # A run of the cluster has one round for each kind of fault.
-torture: ROUNDS ?= $(if $(CLUSTER),15,20)
+torture: ROUNDS ?= $(if $(CLUSTER),,20)
 torture: .venv/installed-dev $(if $(CLUSTER),.venv/cluster/installed)
 	@PYTHONPATH=tests:. exec $(BIN)/python -m torture$(if $(UPGRADE),.upgrade \
 		$(if $(filter next,$(UPGRADE)),,--from $(UPGRADE)),$(if $(CLUSTER),.cluster) \
-		--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED)) $(if $(FAULT),--fault '$(FAULT)')
+		$(if $(ROUNDS),--rounds $(ROUNDS))) $(if $(SEED),--seed $(SEED)) $(if $(FAULT),--fault '$(FAULT)')
 
 # Tests that compare random inputs with a model, or that only require defined results for them.
 RANDOM_TESTS := $(addprefix tests/,business/finance/general_ledger/test_against_model.py \

@@ -34,7 +34,8 @@ class Cluster:
     """All cluster nodes by name, for example `postgres-1` and `gateway-2`.
 
     `settings` override the settings of all Tapgate nodes. Nodes in `multi_host_nodes` find the
-    primary themselves instead of through HAProxy.
+    primary themselves instead of through HAProxy. `database_hosts` are nodes with an address of
+    their own for HAProxy's database entry.
     """
 
     def __init__(
@@ -44,12 +45,14 @@ class Cluster:
         size: Size | None = None,
         settings: Mapping[str, str] = MappingProxyType({}),
         multi_host_nodes: Container[str] = (),
+        database_hosts: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.folder = folder.resolve()
         self.nodes: dict[str, NodeProcess] = {}
         self._requested_size = size or Size()
         self._settings = settings
         self._multi_host_nodes = multi_host_nodes
+        self._database_hosts = database_hosts
         self.lock = FileLock(self.folder / "lock")
         self._layout: Layout | None = None
 
@@ -179,7 +182,9 @@ class Cluster:
         self._add("valkey", programs.valkey, configuration.build_valkey_arguments(layout, folder))
         folder = self._make_folder("haproxy")
         file = folder / "haproxy.cfg"
-        file.write_text(configuration.build_haproxy_configuration(layout))
+        file.write_text(
+            configuration.build_haproxy_configuration(layout, self._database_hosts.values())
+        )
         self._add("haproxy", programs.haproxy, ["-db", "-f", str(file)])
         for name in layout.size.list_names("postgres"):
             self._add_postgres(name, programs, user)
@@ -189,6 +194,10 @@ class Cluster:
                 own = configuration.build_node_environ(layout, name, self._make_folder(name))
                 if name in self._multi_host_nodes:
                     own["TAPGATE_DATABASE_URL"] = configuration.build_multi_host_url(layout)
+                if host := self._database_hosts.get(name):
+                    own["TAPGATE_DATABASE_URL"] = configuration.build_database_url(
+                        layout, host=host
+                    )
                 self._add(name, Program([str(_TAPGATE)], {}), [command], **(shared | own))
 
     def _add_postgres(self, name: str, programs: Programs, user: ServerUser) -> None:

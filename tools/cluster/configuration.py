@@ -1,6 +1,6 @@
 """Configuration of etcd, Patroni, PostgreSQL, Valkey, HAProxy and the Tapgate nodes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -67,10 +67,12 @@ def build_url(layout: Layout, name: str) -> str:
     return f"http://{HOST}:{layout.ports[name]}"
 
 
-def build_database_url(layout: Layout, user: str = OWNER, database: str = DATABASE_NAME) -> str:
+def build_database_url(
+    layout: Layout, user: str = OWNER, database: str = DATABASE_NAME, *, host: str = HOST
+) -> str:
     """Return the primary's URL through HAProxy."""
     login = f"{user}:{layout.passwords[user]}"
-    return f"postgresql://{login}@{HOST}:{layout.ports[PRIMARY]}/{database}"
+    return f"postgresql://{login}@{host}:{layout.ports[PRIMARY]}/{database}"
 
 
 def build_multi_host_url(layout: Layout) -> str:
@@ -157,7 +159,8 @@ def build_patroni_configuration(
     }
 
 
-def build_haproxy_configuration(layout: Layout) -> str:
+def build_haproxy_configuration(layout: Layout, database_hosts: Iterable[str] = ()) -> str:
+    """Return the configuration; the primary is also reachable at the database hosts."""
     gateways, messengers = layout.size.list_names("gateway"), layout.size.list_names("messenger")
     http = {"mode": "http", "options": "option forwardfor", "server_options": "maxconn 900"}
     tcp = {
@@ -168,11 +171,14 @@ def build_haproxy_configuration(layout: Layout) -> str:
         # A session on a former primary must not outlive its role.
         "server_options": "on-marked-down shutdown-sessions",
     }
+    binds = "".join(f"bind {host}:{layout.ports[PRIMARY]}\n    " for host in database_hosts)
     return _HAPROXY_GLOBAL + "".join(
         (
             _build_backend(layout, GATEWAYS, gateways, check="/ready", **http),
             _build_backend(layout, MESSENGERS, messengers, check="/ready", **http),
-            _build_database_backend(layout, PRIMARY, check="/primary", **tcp),
+            _build_database_backend(
+                layout, PRIMARY, check="/primary", **(tcp | {"options": binds + tcp["options"]})
+            ),
             _build_database_backend(layout, REPLICAS, check="/replica", **tcp),
         )
     )

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tools.cluster import ClusterError
 from torture.cluster.faults import FAULT_KINDS
+from torture.cluster.isolation import is_isolated, run_isolated
 from torture.cluster.report import ClusterReport
 from torture.cluster.run import run_cluster_rounds, start_cluster_run
 from torture.findings import Findings
@@ -24,7 +25,7 @@ from torture.report import print_line
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="torture.cluster", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=len(FAULT_KINDS), help="number of rounds")
+    parser.add_argument("--rounds", type=int, help="number of rounds (default: one per kind)")
     parser.add_argument("--seed", type=int, help="seed of the plan (default: random)")
     parser.add_argument("--keep", action="store_true", help="always keep the data and logs")
     parser.add_argument(
@@ -35,6 +36,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="kind of fault, can be repeated (default: all)",
     )
     options = parser.parse_args(arguments)
+    obstacle = run_isolated("torture.cluster", sys.argv[1:] if arguments is None else arguments)
+    kinds = options.fault or list(FAULT_KINDS)
+    skipped = [] if is_isolated() else [kind for kind in kinds if FAULT_KINDS[kind].is_isolated]
+    for kind in skipped:
+        print_line(f"Skipped: {kind}: needs mount and network namespaces ({obstacle})")
+    kinds = [kind for kind in kinds if kind not in skipped]
+    if not kinds:
+        return 0
+    if options.fault or skipped:
+        options.fault = kinds
+    if options.rounds is None:
+        options.rounds = len(kinds)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1_000_000)
     report, findings = ClusterReport(seed, options.rounds), Findings(print_line)
     folder = Path(tempfile.mkdtemp(prefix="tapgate-torture-"))

@@ -1,8 +1,9 @@
-"""Faults of whole nodes: killed, paused for longer than the leader's lease lasts, wrong clocks."""
+"""Faults of a cluster: nodes killed or paused, wrong clocks, full disks, cut and slow networks."""
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Final, Literal
 
 import msgspec
@@ -11,7 +12,8 @@ from tools.cluster.configuration import LEADER_TTL_SECONDS
 from tools.cluster.processes import NodeProcess
 from tools.cluster.status import LEADER, SYNC_STANDBY
 from torture.client_connection import ClientConnection
-from torture.cluster.target import STANDBYS, ClusterTarget
+from torture.cluster import isolation
+from torture.cluster.target import MAX_CLOCK_OFFSET, STANDBYS, ClusterTarget
 from torture.installation import kill
 from torture.plan import Fault, RoundPlan, build_round
 
@@ -23,18 +25,24 @@ _LEAD_SECONDS: Final = 2.0
 _STOP_TIMEOUT_SECONDS: Final = 60.0
 #: A gateway that cannot commit is not ready within 3 seconds; the watch needs up to 0.1 more.
 _NOTICE_SECONDS: Final = 3.1
-#: More than `TAPGATE_MAX_CLOCK_OFFSET`.
-_CLOCK_STEP_SECONDS: Final = 90.0
+#: More than the gateways tolerate.
+_CLOCK_STEP_SECONDS: Final = 2.0 * MAX_CLOCK_OFFSET
+_CACHE_DELAY_SECONDS: Final = 0.06
 
 
 class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
-    action: Literal["kill", "pause", "crash", "restart", "step clock"]
+    action: Literal["kill", "pause", "crash", "restart", "step clock", "fill disk", "cut", "delay"]
     role: str  # of the node, or the kind of node
     is_all: bool = False  # all nodes of this kind or role
     duration: float = 0.0  # seconds until the node is resumed or started again
     load_seconds: float = 10.0  # seconds of load after the start of the fault
     #: Seconds within which `/ready` of all gateways must change: none can commit a payment.
     notice_seconds: float | None = None
+    #: Seconds without load before and after the round. The reconciliation finds new transactions by
+    #: their IDs, which begin with the time, also that of a wrong clock.
+    quiet_seconds: float = 0.0
+    #: Whether the fault needs namespaces of its own: see `isolation.py`.
+    is_isolated: bool = False
 
 
 #: A killed leader or standby stays down, as if its machine was lost. Other killed processes are
@@ -65,8 +73,19 @@ FAULT_KINDS: Final = {
     ),
     "kill HAProxy": FaultKind(action="kill", role="haproxy", duration=3, load_seconds=8),
     "step a gateway's clock": FaultKind(
-        action="step clock", role="gateway", duration=6, load_seconds=10
+        action="step clock",
+        role="gateway",
+        duration=6,
+        load_seconds=10,
+        quiet_seconds=_CLOCK_STEP_SECONDS,
     ),
+    "fill the database disk": FaultKind(
+        action="fill disk", role=LEADER, duration=10, load_seconds=20, is_isolated=True
+    ),
+    "cut a gateway from the database": FaultKind(
+        action="cut", role="gateway-3", duration=10, load_seconds=16, is_isolated=True
+    ),
+    "slow Valkey by 60 ms": FaultKind(action="delay", role="valkey", duration=8, load_seconds=10),
     "kill Valkey": FaultKind(action="kill", role="valkey", duration=3, load_seconds=7),
     "kill an etcd member": FaultKind(action="kill", role="etcd", duration=3, load_seconds=7),
     "kill all etcd members": FaultKind(
@@ -129,6 +148,54 @@ def _count_operations(kind: str, rate: float) -> int:
     return int((_LEAD_SECONDS + FAULT_KINDS[kind].load_seconds) * rate * 0.8)
 
 
+@contextmanager
+def _step_clock(target: ClusterTarget, node: str, fault: Fault) -> Iterator[None]:
+    """Move a clock ahead or back, and correct it in one step."""
+    seconds = _CLOCK_STEP_SECONDS * random.Random(fault.choice).choice((-1, 1))
+    target.set_clock_error(node, seconds)
+    try:
+        yield
+    finally:
+        target.set_clock_error(node, 0)
+
+
+@contextmanager
+def _fill_disk(target: ClusterTarget, node: str, fault: Fault) -> Iterator[None]:
+    disk = target.get_disk(node)
+    try:
+        disk.fill()
+        yield
+    finally:
+        disk.free()
+
+
+@contextmanager
+def _cut_network(target: ClusterTarget, node: str, fault: Fault) -> Iterator[None]:
+    isolation.cut_database_address()
+    try:
+        yield
+    finally:
+        isolation.restore_database_address()
+
+
+@contextmanager
+def _delay_cache(target: ClusterTarget, node: str, fault: Fault) -> Iterator[None]:
+    target.cache_relay.delay = _CACHE_DELAY_SECONDS
+    try:
+        yield
+    finally:
+        target.cache_relay.delay = 0.0
+
+
+#: Faults that begin and end, without a signal to a process.
+_SCOPES: Final = {
+    "step clock": _step_clock,
+    "fill disk": _fill_disk,
+    "cut": _cut_network,
+    "delay": _delay_cache,
+}
+
+
 class ClusterFaultInjector:
     def __init__(self, target: ClusterTarget, connections: Sequence[ClientConnection]) -> None:
         self._target = target
@@ -151,21 +218,13 @@ class ClusterFaultInjector:
             await _restart(nodes)
         elif action == "crash":
             kill([postmaster for node in nodes if (postmaster := node.find_postmaster())])
-        elif action == "step clock":
-            await self._step_clocks(nodes, fault)
+        elif action in _SCOPES:
+            with ExitStack() as stack:
+                for node in nodes:
+                    stack.enter_context(_SCOPES[action](self._target, node.name, fault))
+                await asyncio.sleep(fault.duration)
         else:
             await _take_down(nodes, fault.duration)
-
-    async def _step_clocks(self, nodes: Sequence[NodeProcess], fault: Fault) -> None:
-        """Move clocks ahead or back, and correct them in one step."""
-        seconds = _CLOCK_STEP_SECONDS * random.Random(fault.choice).choice((-1, 1))
-        try:
-            for node in nodes:
-                self._target.set_clock_error(node.name, seconds)
-            await asyncio.sleep(fault.duration)
-        finally:
-            for node in nodes:
-                self._target.set_clock_error(node.name, 0)
 
     async def _find_nodes(self, fault: Fault) -> list[NodeProcess]:
         kind, nodes = FAULT_KINDS[fault.kind], self._target.cluster.nodes

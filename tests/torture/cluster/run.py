@@ -11,6 +11,7 @@ from tools.cluster.layout import Size
 from torture import provisioning
 from torture.cluster.chat import ChatLoad, run_chat_provider
 from torture.cluster.faults import FAULT_KINDS, RATE, ClusterFaultInjector, build_cluster_round
+from torture.cluster.relay import SlowRelay
 from torture.cluster.report import ClusterReport
 from torture.cluster.revocations import RevocationProbe
 from torture.cluster.target import ClusterTarget
@@ -56,6 +57,8 @@ class ClusterRun(TortureRun):
         began = time.monotonic()
         self.findings.round = plan.number
         await self.target.wait_until_healthy()
+        quiet_seconds = FAULT_KINDS[plan.faults[0].kind].quiet_seconds
+        await asyncio.sleep(quiet_seconds)
         await self.revocations.prepare_round()
         self.target.fault_started.clear()
         load = self.create_load(plan)
@@ -66,6 +69,7 @@ class ClusterRun(TortureRun):
             await self.target.wait_until_healthy()
         load.stats.readiness = self.target.readiness.measure()
         self._check_readiness(plan, load.stats.readiness)
+        await asyncio.sleep(quiet_seconds)
         await self.reconcile(operations.result())
         load.stats.duration_seconds = time.monotonic() - began
         return load.stats
@@ -106,8 +110,9 @@ async def start_cluster_run(
     settings: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[ClusterRun]:
     """Start a cluster and a run on it; stop the cluster at the end."""
-    async with run_event_receiver() as event_receiver, run_chat_provider() as chat:
-        target = ClusterTarget(folder, size or Size(), chat.settings | dict(settings))
+    relay = SlowRelay()
+    async with run_event_receiver() as event_receiver, run_chat_provider() as chat, relay.run():
+        target = ClusterTarget(folder, size or Size(), chat.settings | dict(settings), relay)
         target.prepare()
         try:
             await target.cluster.start()
@@ -119,7 +124,7 @@ async def start_cluster_run(
                 yield run
             await run.revocations.close()
         finally:
-            await target.cluster.stop()
+            await target.stop()
 
 
 @contextlib.asynccontextmanager

@@ -12,11 +12,15 @@ from tools.cluster import configuration
 from tools.cluster.cluster import Cluster
 from tools.cluster.layout import GATEWAYS, MESSENGERS, Size
 from tools.cluster.status import LEADER, SYNC_STANDBY, StatusReader
+from torture.cluster import isolation
+from torture.cluster.isolation import SmallDisk, is_isolated
 from torture.cluster.readiness import ReadinessWatch
+from torture.cluster.relay import SlowRelay
 from torture.installation import UnhealthyError
 
 _HEALTHY_TIMEOUT_SECONDS: Final = 120.0
 _NO_LIMIT: Final = "1000000"
+MAX_CLOCK_OFFSET: Final = 10
 _SETTINGS: Final = {
     "TAPGATE_ADMIN_EMAIL": ADMIN["email"],
     "TAPGATE_ADMIN_PASSWORD": ADMIN["password"],
@@ -25,31 +29,58 @@ _SETTINGS: Final = {
     "TAPGATE_MESSENGER_RATE": _NO_LIMIT,
     "TAPGATE_DEMO": "off",
     "TAPGATE_RECEIPTS": "off",
+    "TAPGATE_MAX_CLOCK_OFFSET": str(MAX_CLOCK_OFFSET),
 }
 #: Both ways to reach the primary are tested: HAProxy, and several hosts in the URL.
 _MULTI_HOST_NODES: Final = ("gateway-2",)
+#: The node that loses the way to the database.
+_CUT_NODE: Final = "gateway-3"
 #: Role of all PostgreSQL nodes except the leader.
 STANDBYS: Final = "standbys"
 
 
 class ClusterTarget:
-    def __init__(self, folder: Path, size: Size, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Path, size: Size, settings: Mapping[str, str], cache_relay: SlowRelay
+    ) -> None:
         folder.chmod(0o755)  # PostgreSQL may run as another user
         self.cluster = Cluster(
             folder / "cluster",
             size=size,
-            settings=_SETTINGS | dict(settings),
+            settings=_SETTINGS
+            | {"TAPGATE_CACHE_URL": f"redis://{configuration.HOST}:{cache_relay.port}"}
+            | dict(settings),
             multi_host_nodes=_MULTI_HOST_NODES,
+            database_hosts={_CUT_NODE: isolation.DATABASE_ADDRESS} if is_isolated() else {},
         )
+        self.cache_relay = cache_relay
+        self._disks = {
+            name: SmallDisk(self.cluster.folder / name) for name in size.list_names("postgres")
+        }
         #: Set while a fault lasts.
         self.fault_started = asyncio.Event()
         self.readiness = ReadinessWatch({})  # until `prepare` chooses the ports
 
     def prepare(self) -> None:
+        if is_isolated():
+            isolation.prepare_network()
+            for disk in self._disks.values():
+                disk.mount()
         self.cluster.prepare()
+        self.cache_relay.upstream_port = self.cluster.layout.ports["valkey"]
         self.readiness = ReadinessWatch(self.list_gateway_ports())
         for name in self.list_gateway_ports():
             self.set_clock_error(name, 0)
+
+    def get_disk(self, name: str) -> SmallDisk:
+        """Return the disk of a PostgreSQL node."""
+        return self._disks[name]
+
+    async def stop(self) -> None:
+        await self.cluster.stop()
+        if is_isolated():
+            for disk in self._disks.values():
+                disk.unmount()
 
     def set_clock_error(self, gateway: str, seconds: float) -> None:
         write_offset(self.cluster.folder / gateway / ERROR_FILE_NAME, seconds)
