@@ -303,7 +303,7 @@ async def test_delivery_is_shown_with_its_payload(
     assert shown.pop("attempt_log") == []
     assert shown == listed
     receiver.enqueue_response(200, b"thanks")
-    await attempt_due_deliveries(services)
+    await attempt_due_deliveries(services, services.event_record_loaders)
     assert receiver.received[0].content == payload
     shown = (await harness.get(f"{url}/{listed['id']}", auth=admin)).json()
     assert (shown["response"], shown["payload"]) == ("thanks", payload)

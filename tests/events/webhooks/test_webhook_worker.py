@@ -22,7 +22,12 @@ from drivers.webhooks import (
     wait_until_equal,
 )
 from tapgate.events.webhooks import delivery_queue, retry_schedule, worker
-from tapgate.events.webhooks.event_data import RecordLoaders
+from tapgate.events.webhooks.event_data import (
+    EventData,
+    RecordLoaders,
+    load_event_data,
+    store_event_data,
+)
 from tapgate.events.webhooks.model import AttemptResult, LeasedDelivery
 from tapgate.events.webhooks.webhook_events import publish
 from tapgate.events.webhooks.worker import WebhookWorker
@@ -543,6 +548,48 @@ def _load_with(load_transaction: Any) -> RecordLoaders:
         return {subject_id: await load_transaction(subject_id) for subject_id in subject_ids}
 
     return {"transaction": load_transactions}
+
+
+@pytest.mark.parametrize(("status", "is_stored"), [(200, False), (500, True)])
+async def test_transaction_is_stored_with_its_event_only_after_a_failure(
+    services_with_fake_clock: Services, receiver: WebhookReceiver, *, status: int, is_stored: bool
+) -> None:
+    async def load_transaction(subject_id: int) -> msgspec.Struct:
+        return TransactionRecord(id=ids.encode(ids.TRANSACTION, subject_id), amount="1.00")
+
+    database = services_with_fake_clock.database
+    await create_endpoint(services_with_fake_clock, receiver.url)
+    await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
+    receiver.enqueue_statuses(status)
+    await attempt_due_deliveries(services_with_fake_clock, _load_with(load_transaction))
+    (sent,) = receiver.received
+    stored = await database.fetchval("SELECT data FROM events")
+    assert stored == (sent.content["data"] if is_stored else None)
+
+
+async def test_data_of_the_first_failed_attempt_is_kept(
+    services_with_fake_clock: Services, receiver: WebhookReceiver
+) -> None:
+    services = services_with_fake_clock
+    await create_endpoint(services, receiver.url)
+    await publish_ledger_event(services, "transaction.completed", 17)
+    delivery = await delivery_queue.lease(
+        services.database, now=services.clock(), limit=1, capacity=1, capacities={}
+    )
+
+    async def load_transaction(subject_id: int) -> msgspec.Struct:
+        return TransactionRecord(id=ids.encode(ids.TRANSACTION, subject_id), amount="1.00")
+
+    loaded = await load_event_data(services, _load_with(load_transaction), delivery)
+    ((event_id, data),) = loaded.items()
+    assert isinstance(data, EventData)
+    assert data.unstored is not None
+    await store_event_data(services.database, {event_id: data.unstored})
+    await store_event_data(services.database, {event_id: '{"id": "later"}'})
+    again = await load_event_data(
+        services, {}, [await delivery_queue.get(services.database, delivery[0].id)]
+    )
+    assert again[event_id] == EventData(data.unstored)
 
 
 async def test_record_that_cannot_be_loaded_does_not_delay_the_others(

@@ -1,15 +1,18 @@
 """Webhook event data: loading and redaction.
 
-The ledger writes events without data. The first attempt to deliver such an event loads and stores
-the record. Every attempt omits personal data about subscribers who are restricted at that time.
-Leased deliveries are prepared together, with a constant number of statements.
+The ledger writes events without data, and an attempt to deliver such an event loads the record. A
+transaction's record is stored only after an attempt has failed, so that the next one sends the same
+bytes; that makes an event a tenth as large. Other records are stored at once, because they do not
+show what they were when the event occurred. Every attempt omits personal data about subscribers who
+are restricted at that time. Leased deliveries are prepared together, with a constant number of
+statements.
 """
 
 import json
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -29,8 +32,22 @@ from tapgate_client.schemas.webhooks import get_resource_type
 RecordLoader = Callable[[Services, Collection[int]], Awaitable[Mapping[int, msgspec.Struct]]]
 RecordLoaders = Mapping[str, RecordLoader]
 
-#: Event data, as sent to the endpoint, or the error that prevented loading it.
-EventData = str | Exception
+
+class EventData(NamedTuple):
+    """Event data as JSON text."""
+
+    sent: str
+    #: The same before redaction, if the event has no stored data.
+    unstored: str | None = None
+
+
+#: Event data, or the error that prevented loading it.
+EventResult = EventData | Exception
+#: The same before redaction.
+_Texts = dict[int, str | Exception]
+
+#: Records that show the state at the time of the event also when they are loaded later.
+_LOADED_AGAIN: Final = frozenset({"transaction"})
 
 #: Transaction field values when the event occurred. The transaction may have changed since.
 _FIELDS_AT_EVENT: Final[Mapping[str, dict[str, Any]]] = {
@@ -55,23 +72,49 @@ class RecordUnavailableError(Exception):
 
 async def load_event_data(
     services: Services, loaders: RecordLoaders, deliveries: Sequence[LeasedDelivery]
-) -> dict[int, EventData]:
+) -> dict[int, EventResult]:
     """Return these deliveries' event data, by event id, redacted if necessary."""
-    data: dict[int, EventData] = {
+    texts: _Texts = {
         delivery.event_id: delivery.data for delivery in deliveries if delivery.data is not None
     }
+    stored = set(texts)
     without_data = {delivery.event_id: delivery for delivery in deliveries if delivery.data is None}
     by_resource_type = defaultdict[str, list[LeasedDelivery]](list)
     for delivery in without_data.values():
         by_resource_type[get_resource_type(delivery.event)].append(delivery)
     for resource_type, events in by_resource_type.items():
-        data |= await _load_and_store(services, loaders.get(resource_type), events)
-    return await _redact(services, {each.event_id: each for each in deliveries}, data)
+        is_stored = resource_type not in _LOADED_AGAIN
+        texts |= await _load(services, loaders.get(resource_type), events, is_stored=is_stored)
+        if is_stored:
+            stored.update(event.event_id for event in events)
+    sent = await _redact(services, {each.event_id: each for each in deliveries}, texts)
+    return {
+        event_id: text
+        if isinstance(text, Exception)
+        else EventData(str(sent[event_id]), None if event_id in stored else text)
+        for event_id, text in texts.items()
+    }
 
 
-async def _load_and_store(
-    services: Services, load: RecordLoader | None, events: Sequence[LeasedDelivery]
-) -> Mapping[int, EventData]:
+async def store_event_data(database: Database, texts: Mapping[int, str]) -> None:
+    """Store what a failed attempt sent, for the next attempts."""
+    if texts:
+        await database.execute(
+            """UPDATE events SET data = coalesce(events.data, loaded.data::jsonb)
+               FROM unnest($1::bigint[], $2::text[]) AS loaded (id, data)
+               WHERE events.id = loaded.id""",
+            list(texts),
+            list(texts.values()),
+        )
+
+
+async def _load(
+    services: Services,
+    load: RecordLoader | None,
+    events: Sequence[LeasedDelivery],
+    *,
+    is_stored: bool,
+) -> _Texts:
     try:
         if load is None:
             raise RecordUnavailableError
@@ -83,29 +126,31 @@ async def _load_and_store(
             if (record := records.get(event.subject_id or 0)) is not None
         }
         missing = {event.event_id: RecordUnavailableError() for event in events}
-        return {**missing, **await _store_event_data(services.database, built)}
+        return {**missing, **await _encode(services.database, built, is_stored=is_stored)}
     except ApiError:  # the database is unavailable
         raise
     except Exception as error:
         if len(events) == 1:
             return {events[0].event_id: error}
     # One record must not affect the others.
-    results: dict[int, EventData] = {}
+    results: _Texts = {}
     for event in events:
-        results |= await _load_and_store(services, load, [event])
+        results |= await _load(services, load, [event], is_stored=is_stored)
     return results
 
 
-async def _store_event_data(
-    database: Database, data: Mapping[int, dict[str, Any]]
+async def _encode(
+    database: Database, data: Mapping[int, dict[str, Any]], *, is_stored: bool
 ) -> Mapping[int, str]:
-    """Store data for events that have none yet; return the stored data as text."""
+    """Return the data as PostgreSQL writes it, and store it for events that have none yet."""
     # Sorted, so that `width_bucket` finds an event's data by binary search.
     event_ids = sorted(data)
     rows = await database.fetch(
         """UPDATE events
            SET data = coalesce(data, ($2::jsonb[])[width_bucket(id, $1::bigint[])])
-           WHERE id = ANY ($1::bigint[]) RETURNING id, data::text""",
+           WHERE id = ANY ($1::bigint[]) RETURNING id, data::text"""
+        if is_stored
+        else "SELECT id, data::text FROM unnest($1::bigint[], $2::jsonb[]) AS loaded (id, data)",
         event_ids,
         [data[event_id] for event_id in event_ids],
     )
@@ -124,9 +169,7 @@ def build_event_data(event: str, record: msgspec.Struct) -> dict[str, Any]:
     return data | not_undone | fields
 
 
-async def _redact(
-    services: Services, events: Mapping[int, LeasedDelivery], data: Mapping[int, EventData]
-) -> dict[int, EventData]:
+async def _redact(services: Services, events: Mapping[int, LeasedDelivery], data: _Texts) -> _Texts:
     """Redact event data that concerns a restricted subscriber.
 
     The subscriber may have become restricted after the data was stored.
@@ -181,6 +224,12 @@ async def find_hidden_responses(
         row["id"]: Subject(kind, row["subject"])
         for row in deliveries
         if (kind := get_resource_type(row["event"])) in REDACTORS and row["subject"] is not None
+    }
+    subjects |= {
+        row["id"]: Subject(kind, ids.encode(_SUBJECT_IDS[kind], row["subject_id"]))
+        for row in deliveries
+        if (kind := get_resource_type(row["event"])) in _SUBJECT_IDS
+        and row["subject_id"] is not None
     }
     hidden = await find_hidden_subjects(reader, audience, now, set(subjects.values()))
     return {delivery_id for delivery_id, subject in subjects.items() if subject in hidden}

@@ -24,7 +24,7 @@ _ENDPOINT_COLUMNS = f"""id, url, events, status, status_reason, status_changed_a
 IS_FAILING = "(status = 'disabled' OR status = 'active' AND failing_since IS NOT NULL)"
 _DELIVERY_COLUMNS = """deliveries.id, events.type AS event, deliveries.status, deliveries.attempts,
     deliveries.last_status, deliveries.duration_ms, deliveries.response, deliveries.created_at,
-    deliveries.next_attempt_at, deliveries.ended_at, deliveries.attempt_log,
+    deliveries.next_attempt_at, deliveries.ended_at, deliveries.attempt_log, events.subject_id,
     events.data ->> CASE WHEN events.type LIKE 'card.%' THEN 'serial' ELSE 'id' END AS subject"""
 
 

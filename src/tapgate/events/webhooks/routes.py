@@ -244,9 +244,9 @@ async def get_delivery(
     loaded = await load_event_data(services, services.event_record_loaders, [delivery])
     data = loaded[delivery.event_id]
     body = (
-        model.encode_body(delivery.event, delivery.occurred_at, data)
-        if isinstance(data, str)
-        else None
+        None
+        if isinstance(data, Exception)
+        else model.encode_body(delivery.event, delivery.occurred_at, data.sent)
     )
     hidden = await find_hidden_responses(services.database, request.caller, services.clock(), [row])
     return model.to_delivery_details(row, body, hide_response=delivery_id in hidden)

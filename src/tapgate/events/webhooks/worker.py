@@ -18,7 +18,13 @@ import structlog
 
 from tapgate.core import telemetry
 from tapgate.events.webhooks import delivery_queue, model, operations
-from tapgate.events.webhooks.event_data import EventData, RecordLoaders, load_event_data
+from tapgate.events.webhooks.event_data import (
+    EventData,
+    EventResult,
+    RecordLoaders,
+    load_event_data,
+    store_event_data,
+)
 from tapgate.events.webhooks.model import AttemptResult, LeasedDelivery, StatusReason
 from tapgate.events.webhooks.retry_schedule import get_retry_delay, parse_retry_after
 from tapgate.events.webhooks.sender import NoResponseError, WebhookSender
@@ -55,7 +61,7 @@ class _Attempt(NamedTuple):
     """Leased delivery that is ready to be sent."""
 
     delivery: LeasedDelivery
-    data: str
+    data: EventData
     secrets: list[str]
     generation: int
 
@@ -63,6 +69,8 @@ class _Attempt(NamedTuple):
 class _Result(NamedTuple):
     delivery: LeasedDelivery
     result: AttemptResult
+    #: What was sent, unless it is stored.
+    unstored: str | None = None
 
 
 class WebhookWorker:
@@ -169,7 +177,7 @@ class WebhookWorker:
             self._runner.add(endpoint_id, self._build_attempts(deliveries, data, generation))
 
     def _build_attempts(
-        self, deliveries: Sequence[LeasedDelivery], data: dict[int, EventData], generation: int
+        self, deliveries: Sequence[LeasedDelivery], data: dict[int, EventResult], generation: int
     ) -> list[_Attempt]:
         """Build one endpoint's attempts.
 
@@ -205,7 +213,7 @@ class WebhookWorker:
             self._released.add(_Result(delivery, _NOT_SENT))
         else:
             recorder = self._delivered if result.problem is None else self._failed
-            recorder.add(_Result(delivery, result))
+            recorder.add(_Result(delivery, result, attempt.data.unstored))
 
     def _has_expired(self, attempt: _Attempt, now: datetime) -> bool:
         return attempt.delivery.next_attempt_at - now < LEASE_DURATION - _MAX_WAIT
@@ -219,7 +227,7 @@ class WebhookWorker:
         if is_paused or self._has_expired(attempt, now):
             raise _EndpointChangedError
         try:
-            body = model.encode_body(delivery.event, delivery.occurred_at, attempt.data)
+            body = model.encode_body(delivery.event, delivery.occurred_at, attempt.data.sent)
             grace_end = delivery.previous_secret_expires_at
             has_grace = grace_end is not None and now < grace_end
             secrets = attempt.secrets if has_grace else attempt.secrets[:1]
@@ -269,7 +277,7 @@ class WebhookWorker:
                 await record(results)
             except Exception as error:
                 # No result is recorded: the deliveries are due again when their leases expire.
-                for delivery, _ in results:
+                for delivery, *_ in results:
                     _log.warning(
                         "webhooks.attempt_not_recorded",
                         delivery_id=ids.encode(ids.DELIVERY, delivery.id),
@@ -279,18 +287,25 @@ class WebhookWorker:
         return BatchProcessor(record_or_log, delay_seconds=_RECORD_DELAY_SECONDS)
 
     async def _record_delivered(self, results: list[_Result]) -> None:
-        await delivery_queue.mark_delivered(self._database, results, self._services.clock())
-        for delivery, _ in results:
+        delivered = [(delivery, result) for delivery, result, _ in results]
+        await delivery_queue.mark_delivered(self._database, delivered, self._services.clock())
+        for delivery, *_ in results:
             self._backing_off.pop(delivery.endpoint_id, None)
 
     async def _record_released(self, results: list[_Result]) -> None:
-        deliveries = [delivery for delivery, _ in results]
+        deliveries = [delivery for delivery, *_ in results]
         await delivery_queue.release(self._database, deliveries, self._services.clock())
 
     async def _record_failed(self, results: list[_Result]) -> None:
         now = self._services.clock()
         failed, failing = [], defaultdict[int, list[LeasedDelivery]](list)
-        for delivery, result in results:
+        unstored = {
+            delivery.event_id: text
+            for delivery, result, text in results
+            if text is not None and not result.is_internal
+        }
+        await store_event_data(self._database, unstored)
+        for delivery, result, _ in results:
             is_disabled = result.status == _GONE_STATUS and await self._disable_endpoint(
                 delivery, StatusReason.GONE
             )
