@@ -72,7 +72,7 @@ async def test_steps_are_completed_on_an_empty_installation(empty: EmptyInstalla
     tab, page, ada = empty.tab, empty.tab.page, empty.ada
     steps = page.get_by_role("region", name="Get started")
     await tab.open("/")
-    await expect(steps).to_contain_text("0 of 8 done")
+    await expect(steps).to_contain_text("0 of 9 done")
     await tab.take_screenshot("onboarding")
     assert await tab.find_axe_violations() + await tab.find_contrast_violations() == []
     await page.set_viewport_size(PHONE_VIEWPORT)
@@ -87,7 +87,7 @@ async def test_steps_are_completed_on_an_empty_installation(empty: EmptyInstalla
     await page.get_by_role("button", name="Upload").click()
     await expect(page.get_by_role("heading", name="Import results")).to_be_visible()
     await tab.open("/console")
-    await expect(steps).to_contain_text("1 of 8 done")
+    await expect(steps).to_contain_text("1 of 9 done")
     await submit(tab, "Register", name="Fatu Kamara", phone_number="+23276000001", pin="5927")
     await submit(tab, "Fund float", amount="1000")
     await submit(
@@ -98,11 +98,11 @@ async def test_steps_are_completed_on_an_empty_installation(empty: EmptyInstalla
         phone_number="+23276000002",
         pin=PIN,
     )
-    await expect(steps).to_contain_text("4 of 8 done")
+    await expect(steps).to_contain_text("4 of 9 done")
     await submit(tab, "Add webhook", url="http://127.0.0.1:9/hook", events="*")
     await submit(tab, "Add administrator", name="Ben", email="ben@example.com", role="system_admin")
     await tab.take_screenshot("onboarding-two-steps-left")
-    await expect(steps).to_contain_text("6 of 8 done")
+    await expect(steps).to_contain_text("6 of 9 done")
     await expect(steps.get_by_role("link", name="Open POS terminal")).to_be_visible()
 
     (customer,) = require_success(await ada.get("subscribers"))["data"]
@@ -115,7 +115,13 @@ async def test_steps_are_completed_on_an_empty_installation(empty: EmptyInstalla
     paid = {"card_serial": "TAP-1", "amount": "10", "pin": PIN, "request_id": "pay-1"}
     require_success(await merchant.server.post("pos/payment", **paid))
     await tab.open("/console")
-    await expect(steps).to_contain_text("7 of 8 done")
+    await expect(steps).to_contain_text("7 of 9 done")
+    await steps.get_by_role("link", name="Invite manager").click()
+    await expect(page.get_by_role("heading", name="Get started")).to_be_visible()
+    manager = {"email": "isata@example.com", "name": "Isata", "role": "merchant_manager"}
+    require_success(await ada.post("admin/users", owner_id=merchant.id, **manager))
+    await tab.open("/console")
+    await expect(steps).to_contain_text("8 of 9 done")
     await ada.create_admin("Cleo", "A")  # ada has seen the link of Ben, who cannot approve alone
     await steps.get_by_role("button", name="Use the recommended rules").click()
     await expect(page.locator(".toast")).to_contain_text("Approval rules updated.")

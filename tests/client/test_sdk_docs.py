@@ -20,7 +20,7 @@ from tapgate_client.clock import system_clock
 
 DOCS = Path(__file__).parents[2] / "docs"
 DOCUMENT = (DOCS / "sdk.md").read_text()
-GUIDES = ("accept-a-card", "cash-in-app", "payroll", "refunds")
+GUIDES = ("onboard-a-merchant", "accept-a-card", "cash-in-app", "payroll", "refunds")
 BASE_URL = "http://127.0.0.1:8000"
 CODE_BLOCK = re.compile(r"^```(python|output)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

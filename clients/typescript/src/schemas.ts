@@ -2540,11 +2540,12 @@ export interface OidcStepUp {
   iss?: string | null;
 }
 
-/** Steps of setting up a new installation. `agent_id` is the newest agent. */
+/** Steps of setting up a new installation, with the newest agent and processor. */
 export interface Onboarding {
   open: boolean;
   steps: OnboardingStep[];
   agent_id: string | null;
+  processor_id: string | null;
 }
 
 export interface OnboardingStep {
@@ -2552,7 +2553,7 @@ export interface OnboardingStep {
   done: boolean;
 }
 
-export type OnboardingStepName = "cards" | "agent" | "float" | "customer" | "payment" | "webhook" | "second_admin" | "approval_rules";
+export type OnboardingStepName = "cards" | "agent" | "float" | "customer" | "merchant" | "payment" | "webhook" | "second_admin" | "approval_rules";
 
 export interface OneTimeCodeVerification {
   /** 6 digits */

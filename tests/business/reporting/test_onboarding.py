@@ -9,6 +9,7 @@ from harness import Harness, parse_error
 from tapgate.http.api.services import Services
 from tapgate.runtime.store.installation import start_onboarding
 from tapgate.server.gateway_installation import prepare_installation
+from tapgate_client import ids
 
 URL = "/api/v1/admin/onboarding"
 
@@ -30,11 +31,12 @@ async def test_new_installation_without_demo_data_has_open_steps(
     async for _ in prepare_installation(services.settings, url):
         pass
     onboarding = await get_onboarding(harness)
-    assert onboarding["open"] and len(onboarding["steps"]) == 8
+    assert onboarding["open"] and len(onboarding["steps"]) == 9
     admin = await harness.create_admin()
     dismissed = await harness.post(f"{URL}/dismiss", json={}, auth=admin)
-    assert dismissed.json() == {"open": False, "steps": [], "agent_id": None}
-    assert await get_onboarding(harness) == {"open": False, "steps": [], "agent_id": None}
+    closed = {"open": False, "steps": [], "agent_id": None, "processor_id": None}
+    assert dismissed.json() == closed
+    assert await get_onboarding(harness) == closed
     async for _ in prepare_installation(services.settings, url):
         pass
     assert not (await get_onboarding(harness))["open"]
@@ -70,6 +72,16 @@ async def test_steps_are_done_when_their_records_exist(
     assert len(await list_done(harness)) == 7
     await set_rules(harness, build_rule("agent_fund"))
     assert len(await list_done(harness)) == 8
+    shop = await harness.get_processor_id(pos.merchant_auth)
+    assert (await get_onboarding(harness))["processor_id"] == shop
+    await harness.create_owner_user("M", shop)
+    assert len(await list_done(harness)) == 9
+
+
+async def test_owner_user_is_no_second_administrator(harness: Harness, services: Services) -> None:
+    await start_onboarding(services.database)
+    await harness.create_owner_user("M", ids.encode(ids.PROCESSOR, 1))
+    assert await list_done(harness) == {"merchant"}
 
 
 async def test_skipped_step_is_done(harness: Harness, services: Services) -> None:

@@ -82,9 +82,9 @@ async def test_overview_shows_open_steps_to_system_admins_until_all_are_done(
     assert saved.headers["HX-Redirect"] == "/console/approvals/rules"
     page = (await ada.get("/console")).text
     assert "Use the recommended rules" not in page
-    assert "2 of 8 done" not in page and "3 of 8 done" in page
+    assert "2 of 9 done" not in page and "3 of 9 done" in page
     await ada.submit_action("onboarding.skip", {}, step="webhook")
-    assert "4 of 8 done" in (await ada.get("/console")).text
+    assert "4 of 9 done" in (await ada.get("/console")).text
     await ada.submit_action("onboarding.dismiss", {})
     assert "Get started" not in await ada.get_page_text("/console")
 

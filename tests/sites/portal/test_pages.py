@@ -173,6 +173,9 @@ async def test_receipt_is_refunded_with_a_reason(
     client = await open_portal(console_clients, own, "M")
     path = f"/portal/transactions/{own.ids[ids.TRANSACTION][1]}"
     text = await client.get_page_text(path)
+    shared = re.search(r'data-share="([^"]+)"', text)
+    assert shared is not None and "25.00 SLE" in shared[1]
+    assert own.ids[ids.TRANSACTION][1] in shared[1]
     for expected in ("data-print", "Copy link", "transaction.refund", "25.00 SLE"):
         assert expected in text, expected
     refund = {"id": own.ids[ids.TRANSACTION][1]}

@@ -33,16 +33,18 @@ _CONDITIONS: Final = {
     OnboardingStepName.FLOAT: """EXISTS (SELECT FROM transactions
                                          WHERE type = 'agent_fund' AND status = 'completed')""",
     OnboardingStepName.CUSTOMER: "EXISTS (SELECT FROM subscribers)",
+    OnboardingStepName.MERCHANT: """EXISTS (SELECT FROM admins
+                                            WHERE owner_type = 'processor')""",
     OnboardingStepName.PAYMENT: """EXISTS (SELECT FROM transactions
         WHERE type IN ('pos_payment', 'online_payment')
           AND status IN ('completed', 'partially_refunded', 'refunded'))""",
     OnboardingStepName.WEBHOOK: """EXISTS (SELECT FROM webhook_endpoints
                                            WHERE deleted_at IS NULL)""",
     OnboardingStepName.SECOND_ADMIN: """(SELECT count(*) FROM admins
-                                         WHERE status = 'active') > 1""",
+                                         WHERE status = 'active' AND owner_id IS NULL) > 1""",
     OnboardingStepName.APPROVAL_RULES: "EXISTS (SELECT FROM approval_rules)",
 }
-_DISMISSED: Final = Onboarding(open=False, steps=[], agent_id=None)
+_DISMISSED: Final = Onboarding(open=False, steps=[], agent_id=None, processor_id=None)
 _SELECT: Final = ", ".join(f"{condition} AS {name}" for name, condition in _CONDITIONS.items())
 
 
@@ -87,13 +89,17 @@ async def _load(database: Database) -> Onboarding:
     )
     if value is None:
         return _DISMISSED
-    row = await database.fetchrow(f"SELECT {_SELECT}, (SELECT max(id) FROM agents) AS agent_id")
+    row = await database.fetchrow(
+        f"""SELECT {_SELECT}, (SELECT max(id) FROM agents) AS agent_id,
+                   (SELECT max(id) FROM processors) AS processor_id"""
+    )
     assert row is not None  # it has no FROM
-    skipped, agent_id = value.split(), row["agent_id"]
+    skipped, agent_id, processor_id = value.split(), row["agent_id"], row["processor_id"]
     return Onboarding(
         open=True,
         steps=[
             OnboardingStep(name=name, done=row[name] or name in skipped) for name in _CONDITIONS
         ],
         agent_id=None if agent_id is None else ids.encode(ids.AGENT, agent_id),
+        processor_id=None if processor_id is None else ids.encode(ids.PROCESSOR, processor_id),
     )

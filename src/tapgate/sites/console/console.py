@@ -6,6 +6,7 @@ from typing import Final
 
 from tapgate.http.api.packaged_files import PackagedFiles
 from tapgate.sites.console.actions import Action, build_action_pages
+from tapgate.sites.console.components import owner_users
 from tapgate.sites.console.page_request import CONSOLE, SECURITY_HEADERS
 from tapgate.sites.console.pages import (
     account,
@@ -110,7 +111,7 @@ PAGES: Final[tuple[Pages, ...]] = tuple(
     module.pages for module in _MODULES if hasattr(module, "pages")
 )
 ACTIONS: Final[tuple[Action, ...]] = tuple(
-    chain.from_iterable(getattr(module, "ACTIONS", ()) for module in _MODULES)
+    chain.from_iterable(getattr(module, "ACTIONS", ()) for module in (*_MODULES, owner_users))
 )
 
 

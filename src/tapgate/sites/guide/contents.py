@@ -28,6 +28,7 @@ API_FOLDER: Final = "api"
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Get started": ("", "quick-start", "console", "simulators", "glossary"),
     "Guides": (
+        "guides/onboard-a-merchant",
         "guides/accept-a-card",
         "guides/cash-in-app",
         "guides/payroll",

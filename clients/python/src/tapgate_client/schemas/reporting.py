@@ -228,6 +228,7 @@ class OnboardingStepName(StrEnum):
     AGENT = "agent"
     FLOAT = "float"
     CUSTOMER = "customer"
+    MERCHANT = "merchant"
     PAYMENT = "payment"
     WEBHOOK = "webhook"
     SECOND_ADMIN = "second_admin"
@@ -240,8 +241,9 @@ class OnboardingStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Onboarding(msgspec.Struct, frozen=True, kw_only=True):
-    """Steps of setting up a new installation. `agent_id` is the newest agent."""
+    """Steps of setting up a new installation, with the newest agent and processor."""
 
     open: bool
     steps: list[OnboardingStep]
     agent_id: Id | None
+    processor_id: Id | None

@@ -28,3 +28,11 @@ GRACE: Final = Field(
 )
 #: Reference of a deposit, by which it is matched with the bank statement.
 BANK_REFERENCE: Final = Field("reference", required=False, hint="As on the bank statement")
+#: To whom an API key or a webhook endpoint belongs.
+OWNER: Final = Field(
+    "owner_id",
+    "Merchant, partner or agent",
+    "picker",
+    picks="processor,partner,agent",
+    required=False,
+)

@@ -10,6 +10,7 @@ from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components import fields
 from tapgate.sites.console.components.lists import add_totals_page, pick_filters
+from tapgate.sites.console.components.owner_users import get_users
 from tapgate.sites.console.components.pin_actions import (
     build_pin_change_action,
     build_pin_reset_action,
@@ -220,9 +221,15 @@ async def show_agent(request: PageRequest, id: str) -> Reply[bytes]:
         audit=get_audit(request, id),
         code=get_last_code(request, _ITEM_PATH, id),
         float_requests=_load_float_requests(request, id),
+        users=get_users(request, id),
     )
     return request.render(
-        "agents/agent.html", agent=record, float_low=_get_float_low(request), **parts
+        "agents/agent.html",
+        agent=record,
+        owner_id=id,
+        invite="agent_user.create",
+        float_low=_get_float_low(request),
+        **parts,
     )
 
 

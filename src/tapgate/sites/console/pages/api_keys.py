@@ -63,7 +63,12 @@ ACTIONS = (
         title="Create an API key",
         description="For an application that calls the API. Select only the scopes it needs.",
         button="Create key",
-        fields=_FIELDS,
+        fields=(
+            *_FIELDS,
+            fields.OWNER._replace(
+                hint="The key then sees only its data. Leave blank for the platform's own key."
+            ),
+        ),
         success_message="Key created",
         result_template="api_keys/secret.html",
     ),

@@ -25,6 +25,10 @@ STEP_TEXTS: Final = {
         "Register a customer",
         "With a PIN. Then link a card and cash in at the agent, on the customer's page.",
     ),
+    OnboardingStepName.MERCHANT: (
+        "Create a merchant",
+        "Then invite its manager on the merchant's page, which leads through the next steps.",
+    ),
     OnboardingStepName.PAYMENT: (
         "Take the first payment",
         "At a merchant's terminal, with the customer's card and PIN.",

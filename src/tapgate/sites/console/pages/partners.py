@@ -14,6 +14,7 @@ from tapgate.sites.console.components.key_actions import (
     build_delete_key_action,
 )
 from tapgate.sites.console.components.lists import add_list_page, add_sublist_page, add_totals_page
+from tapgate.sites.console.components.owner_users import get_users
 from tapgate.sites.console.components.related import gather_by_name, get_audit, get_history
 from tapgate.sites.console.components.state_actions import build_state_action
 from tapgate.sites.console.form_fields import Field
@@ -113,10 +114,13 @@ async def show_partner(request: PageRequest, id: str) -> Reply[bytes]:
         history=get_history(request, id, _PREVIEW_LIMIT),
         keys=request.get(_KEYS_PATH, {"limit": _PREVIEW_LIMIT}, id=id),
         audit=get_audit(request, id, _PREVIEW_LIMIT),
+        users=get_users(request, id),
     )
     return request.render(
         "partners/partner.html",
         partner=record,
+        owner_id=id,
+        invite="partner_user.create",
         webhook_url=_build_webhook_url(request, id),
         **parts,
     )

@@ -5,6 +5,7 @@ keys and a settlement account.
 """
 
 from functools import partial
+from typing import Any
 
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
@@ -14,6 +15,8 @@ from tapgate.sites.console.components.key_actions import (
     build_delete_key_action,
 )
 from tapgate.sites.console.components.lists import add_list_page, add_sublist_page, add_totals_page
+from tapgate.sites.console.components.merchant_steps import MerchantStep, list_steps
+from tapgate.sites.console.components.owner_users import get_users
 from tapgate.sites.console.components.periods import PRESETS, resolve_period
 from tapgate.sites.console.components.related import RECENT_LIMIT, gather_by_name, get_audit
 from tapgate.sites.console.components.state_actions import build_state_action
@@ -21,6 +24,7 @@ from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.pages.payouts import SCHEDULE_PATH
 from tapgate.sites.console.site import Pages
+from tapgate_client.schemas.processors import ProcessorStatus
 
 pages = Pages()
 
@@ -28,6 +32,7 @@ _LIST_PATH = "/api/v1/processors"
 _ITEM_PATH = "/api/v1/processors/{id}"
 _TERMINALS_PATH = f"{_ITEM_PATH}/terminals"
 _KEYS_PATH = f"{_ITEM_PATH}/keys"
+_BANK_ACCOUNTS_PATH = "/api/v1/bank-accounts"
 _PREVIEW_LIMIT = 20
 
 _DEFAULT_PERIOD = "month"
@@ -148,5 +153,29 @@ async def show_processor(request: PageRequest, id: str) -> Reply[bytes]:
         history=request.get(f"{_ITEM_PATH}/transactions", {"limit": RECENT_LIMIT}, id=id),
         schedule=request.get_if_allowed(SCHEDULE_PATH, id=id),
         audit=get_audit(request, id),
+        users=get_users(request, id),
+        accounts=request.get_if_allowed(_BANK_ACCOUNTS_PATH, {"owner_id": id, "limit": 1}),
     )
-    return request.render("processors/processor.html", processor=record, **parts)
+    return request.render(
+        "processors/processor.html",
+        processor=record,
+        owner_id=id,
+        invite="merchant_user.create",
+        steps=_list_steps(record, parts),
+        **parts,
+    )
+
+
+def _list_steps(record: dict[str, Any], parts: dict[str, Any]) -> list[MerchantStep]:
+    """Return the steps of a new merchant, for admins who see all parts of them."""
+    needed = [parts[name] for name in ("terminals", "keys", "users", "accounts")]
+    if record["status"] != ProcessorStatus.ACTIVE or None in needed:
+        return []
+    terminals, keys, users, accounts = (page["data"] for page in needed)
+    return list_steps(
+        terminals=terminals,
+        keys=keys,
+        payments=parts["history"]["data"],
+        bank_accounts=accounts,
+        users=users,
+    )

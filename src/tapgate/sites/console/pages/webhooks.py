@@ -29,7 +29,7 @@ _LIST_PATH = "/api/v1/admin/webhook-endpoints"
 _ITEM_PATH = f"{_LIST_PATH}/{{id}}"
 _DELIVERIES_PATH = f"{_ITEM_PATH}/deliveries"
 
-_SETTINGS_FIELDS: Final = (
+SETTINGS_FIELDS: Final = (
     Field("url", "Endpoint URL", hint="In production, use a public https URL"),
     Field(
         "events",
@@ -51,7 +51,12 @@ ACTIONS = (
         title="Add a webhook",
         description="Sends events to this URL as JSON, signed with a secret that is shown once. "
         "Failed deliveries are retried for about three days.",
-        fields=_SETTINGS_FIELDS,
+        fields=(
+            *SETTINGS_FIELDS,
+            fields.OWNER._replace(
+                hint="The endpoint then gets only its events. Leave blank for all events."
+            ),
+        ),
         success_message="Webhook added",
         result_template="webhooks/secret.html",
     ),
@@ -61,7 +66,7 @@ ACTIONS = (
         title="Edit webhook",
         description="Pending deliveries go to the new URL.",
         button="Save",
-        fields=_SETTINGS_FIELDS,
+        fields=SETTINGS_FIELDS,
         prefill_path=_ITEM_PATH,
         success_message="Webhook updated.",
     ),

@@ -17,7 +17,8 @@ _KEY_ACTIONS: Final = ("processor.key", "processor.delete_key")
 _PARTNER_KEY_ACTIONS: Final = ("partner.key", "partner.delete_key")
 
 ACTIONS: Final = (
-    *webhooks.ACTIONS,
+    find_action(webhooks.ACTIONS, "webhook.create", fields=webhooks.SETTINGS_FIELDS),
+    *(action for action in webhooks.ACTIONS if action.name != "webhook.create"),
     *(find_action(processors.ACTIONS, name) for name in _KEY_ACTIONS),
     *(find_action(partners.ACTIONS, name) for name in _PARTNER_KEY_ACTIONS),
 )

@@ -4,6 +4,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from tapgate.http.endpoint import Reply
+from tapgate.sites.console.components.merchant_steps import MerchantStep, list_steps
 from tapgate.sites.console.components.periods import resolve_preset
 from tapgate.sites.console.components.related import gather_by_name
 from tapgate.sites.console.page_request import PORTAL, PageRequest
@@ -11,7 +12,7 @@ from tapgate.sites.console.pages.payouts import LIST_PATH as PAYOUTS_PATH
 from tapgate.sites.console.pages.payouts import SCHEDULE_PATH
 from tapgate.sites.console.site import Pages
 from tapgate.sites.portal.components import get_owner_id, is_merchant
-from tapgate.sites.portal.pages.terminals import SUMMARY_PATH
+from tapgate.sites.portal.pages.terminals import SUMMARY_PATH, TERMINALS_PATH
 from tapgate_client.schemas.payouts import PayoutStatus
 from tapgate_client.schemas.transactions import MoneyFlow
 
@@ -19,6 +20,7 @@ pages = Pages()
 
 _LATEST: Final = 10
 _MAX_REQUESTED: Final = 100
+_MAX_KEYS: Final = 20
 
 
 @pages.get(PORTAL)
@@ -31,13 +33,36 @@ async def show_home(request: PageRequest) -> Reply[bytes]:
             PAYOUTS_PATH, {"status": PayoutStatus.REQUESTED.value, "limit": _MAX_REQUESTED}
         ),
         schedule=_load_schedule(request),
+        accounts=request.get_if_allowed("/api/v1/bank-accounts", {"limit": 1}),
     )
-    requested = parts.pop("requested")
+    requested, accounts = parts.pop("requested"), parts.pop("accounts")
     return request.render(
         "portal/home.html",
         is_merchant=is_merchant(request),
         requested=None if requested is None else _add_up(requested["data"]),
+        owner_id=get_owner_id(request),
+        steps=await _list_steps(request, parts["latest"]["data"], accounts),
         **parts,
+    )
+
+
+async def _list_steps(
+    request: PageRequest, payments: list[Any], accounts: Any
+) -> list[MerchantStep]:
+    """Return the open steps of a new merchant, for its managers."""
+    is_manager = is_merchant(request) and request.can_access(f"POST {TERMINALS_PATH}")
+    if not is_manager or (payments and accounts["data"]):
+        return []
+    owner_id = get_owner_id(request)
+    parts = await gather_by_name(
+        terminals=request.get(TERMINALS_PATH, {"limit": 1}, id=owner_id),
+        keys=request.get("/api/v1/processors/{id}/keys", {"limit": _MAX_KEYS}, id=owner_id),
+    )
+    return list_steps(
+        terminals=parts["terminals"]["data"],
+        keys=parts["keys"]["data"],
+        payments=payments,
+        bank_accounts=accounts["data"],
     )
 
 

@@ -1,5 +1,6 @@
 """Payments: list with filters, CSV export, and a payment's receipt."""
 
+from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -55,16 +56,31 @@ pages.get(f"{PORTAL}/transactions/export")(transactions.export_transactions)
 async def show_payment(request: PageRequest, id: str) -> Reply[bytes]:
     record = await request.get(_ITEM_PATH, id=id)
     possible = list_possible_actions(record)
+    story = tell_transaction(request.translator, record)
     services = request.context.services
     return request.render(
         "portal/payment.html",
         transaction=record,
-        story=tell_transaction(request.translator, record),
+        story=story,
         refund=possible.get(_REFUND),
         refundable=get_refundable_amount(record) if _REFUND in possible else None,
         terminal_name=await _find_terminal_name(request, record),
         address=f"{services.settings.public_url}{request.context.path}",
+        receipt=_write_receipt(request, record, story),
     )
+
+
+def _write_receipt(request: PageRequest, record: dict[str, Any], story: str) -> str:
+    """Return a payment as text, to send to the customer."""
+    moment = datetime.fromisoformat(record["completed_at"] or record["created_at"])
+    parts = [
+        request.branding["name"],
+        story,
+        f"{moment.astimezone(request.zone):%Y-%m-%d %H:%M}",
+        record["approval_code"],
+        record["id"],
+    ]
+    return "\n".join(part for part in parts if part)
 
 
 async def _find_terminal_name(request: PageRequest, record: dict[str, Any]) -> str | None:
