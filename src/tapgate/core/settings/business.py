@@ -51,6 +51,7 @@ class BusinessSettings(SettingGroup):
         "Default operator name",
         "Operator name, if the branding has none, shown to people who read a card with their"
         " phone. See [Cards](cards.md#read-a-card-with-a-phone).",
+        french="Nom de l'opérateur par défaut",
         production="The name that people know.",
         example="City Transit",
     )
@@ -59,6 +60,7 @@ class BusinessSettings(SettingGroup):
         "SLE",
         "Currency",
         "A database is bound to the currency that it was created with.",
+        french="Devise",
         production="Decide before the first start.",
         example="USD",
         template="SLE",
@@ -69,6 +71,7 @@ class BusinessSettings(SettingGroup):
         "Default phone country",
         "Country of phone numbers that staff type without a country code, such as 076 123456. If"
         " `TAPGATE_CURRENCY` is not `SLE`, there is no default, and the country code is required.",
+        french="Pays par défaut des numéros de téléphone",
         example="GH",
     )
     timezone = Setting(
@@ -76,6 +79,7 @@ class BusinessSettings(SettingGroup):
         ZoneInfo("UTC"),
         "Time zone",
         "Time zone in which limits and statements count days and months.",
+        french="Fuseau horaire",
         example="Africa/Freetown",
         match=Match.REFUSE,
         template="UTC",
@@ -86,6 +90,7 @@ class BusinessSettings(SettingGroup):
         "Day close",
         "`auto` closes each day 15 minutes after it ends, `manual` only on request. See [Closed"
         " days](ledger.md#closed-days).",
+        french="Clôture journalière",
         example="manual",
         match=Match.WARN,
         used_by=NodeRole.GATEWAY,
@@ -96,6 +101,7 @@ class BusinessSettings(SettingGroup):
         "Bank account cooldown (s)",
         "Seconds after its verification before payouts can use a bank account. Protects against a"
         " stolen admin session. See [Payouts](payouts.md).",
+        french="Délai d'attente d'un compte bancaire (s)",
         production="Leave it at a day or more.",
         example="172800",
         match=Match.WARN,
@@ -106,6 +112,7 @@ class BusinessSettings(SettingGroup):
         100,
         "Rate limit (requests/s)",
         "Requests per second per credential, or per address on public routes and on the messenger.",
+        french="Limite de débit (requêtes/s)",
         example="500",
         match=Match.WARN,
     )
@@ -114,6 +121,7 @@ class BusinessSettings(SettingGroup):
         200,
         "Burst size",
         "Rate limit burst size.",
+        french="Taille de rafale",
         example="1000",
         match=Match.WARN,
     )
@@ -122,6 +130,7 @@ class BusinessSettings(SettingGroup):
         True,
         "Weak PIN check",
         "Reject PINs such as 1234 and 0000 when a PIN is set.",
+        french="Contrôle des codes PIN faibles",
         production="Leave it on.",
         example="off",
         match=Match.WARN,
@@ -133,6 +142,7 @@ class BusinessSettings(SettingGroup):
         "Wrong PIN limit",
         "Wrong PINs per credential in ten minutes after which its requests with a PIN get 429. See"
         " [Wrong PINs](payment.md#wrong-pins).",
+        french="Limite de codes PIN erronés",
         example="50",
         match=Match.WARN,
         used_by=NodeRole.GATEWAY,
@@ -143,6 +153,7 @@ class BusinessSettings(SettingGroup):
         "Wrong PIN threshold (%)",
         "The wrong PIN limit applies only if more than this percentage of the credential's PINs are"
         " wrong; `0`: any percentage.",
+        french="Seuil de codes PIN erronés (%)",
         example="10",
         match=Match.WARN,
         used_by=NodeRole.GATEWAY,
@@ -153,6 +164,7 @@ class BusinessSettings(SettingGroup):
         "Low-float threshold",
         "Threshold in whole major units. When an agent's float falls below it, the event"
         " `agent.float_low` is sent, and the agent and its super-agent get a message.",
+        french="Seuil de float faible",
         production="Depends on your agents' volume.",
         example="5000",
         match=Match.WARN,
@@ -164,6 +176,7 @@ class BusinessSettings(SettingGroup):
         "Cashier refund limit",
         "Amount in whole major units that a merchant's cashier can refund per payment, earlier"
         " refunds included. A manager can refund everything. See [Owners](owners.md).",
+        french="Plafond de remboursement des caissiers",
         production="Depends on your merchants' sales.",
         example="500",
         match=Match.WARN,
@@ -175,6 +188,7 @@ class BusinessSettings(SettingGroup):
         "Recall period (hours)",
         "Time after a transfer in which its sender can recall it. See"
         " [Undo a payment](guides/undo.md).",
+        french="Délai de demande de retour (heures)",
         example="12",
         match=Match.WARN,
         used_by=NodeRole.GATEWAY,
@@ -186,6 +200,7 @@ class BusinessSettings(SettingGroup):
         "Receipts sent to subscribers' phones: `off`, `received` (money received) or `all` (also"
         " payments made). See [Messages to phones](running.md#messages-to-phones). Default: `all`"
         " with demo data, otherwise `received`.",
+        french="Reçus envoyés aux téléphones",
         example="all",
         match=Match.WARN,
         used_by=NodeRole.GATEWAY,

@@ -65,6 +65,8 @@ class Setting(Generic[T]):
         label: str,
         description: str,
         *,
+        #: The label in French.
+        french: str,
         example: str,
         #: Recommendation for production.
         production: str = "",
@@ -85,6 +87,7 @@ class Setting(Generic[T]):
         self.default = default
         self.label = label
         self.description = description
+        self.french = french
         self.example = example
         self.production = production
         self.required = required

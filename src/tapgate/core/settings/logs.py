@@ -34,6 +34,7 @@ class LogSettings(SettingGroup):
         "Log format",
         "Format of the [log](logs.md): `json`, `text` (one short line per request, for people), or"
         " `auto`: text if standard error is a terminal, otherwise JSON.",
+        french="Format du journal",
         production="`json` or `auto`",
         example="json",
     )
@@ -42,6 +43,7 @@ class LogSettings(SettingGroup):
         "Metrics token",
         "Bearer token for `GET /metrics` of both services. If unset, every client gets metrics in"
         " development and testing, and no client does (404) in staging and production.",
+        french="Jeton des métriques",
         production="Set it if Prometheus scrapes the nodes. Must be hard to guess.",
         example="a long token",
         secrecy=Secrecy.STRONG,
@@ -53,6 +55,7 @@ class LogSettings(SettingGroup):
         "Request log retention (days)",
         "How long the [request log](running.md#request-log) keeps requests with API keys and"
         " signing keys, in days; `0` turns it off.",
+        french="Conservation du journal des requêtes (jours)",
         production="As long as integrators need it.",
         example="30",
         match=Match.WARN,
@@ -65,6 +68,7 @@ class LogSettings(SettingGroup):
         "Include JSON request and response bodies in the request log, without secrets and personal"
         " data. Default: `on` in development and testing, `off` in staging and"
         " production.",
+        french="Corps dans le journal des requêtes",
         production="`off`; `on` while integrators test.",
         example="on",
         match=Match.WARN,

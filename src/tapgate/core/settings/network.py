@@ -36,6 +36,7 @@ class NetworkSettings(SettingGroup):
         "Public URL",
         "The gateway's public URL, used in links and as the site of"
         " [passkeys](accounts.md#passkeys). Derived from host and port by default.",
+        french="URL publique",
         production="Use `https://`.",
         example="https://pay.example.com",
         required=True,
@@ -47,18 +48,25 @@ class NetworkSettings(SettingGroup):
         "127.0.0.1",
         "Listen address",
         "Address that both services listen on.",
+        french="Adresse d'écoute",
         production="Listen on a private network, behind a proxy that terminates TLS.",
         example="0.0.0.0",  # noqa: S104
         suggested=True,
     )
     port = Setting(
-        Integer(1, 65535), 8000, "Gateway port", "Port the gateway listens on.", example="8080"
+        Integer(1, 65535),
+        8000,
+        "Gateway port",
+        "Port the gateway listens on.",
+        french="Port de la passerelle",
+        example="8080",
     )
     messenger_port = Setting(
         Integer(1, 65535),
         8001,
         "Messenger port",
         "Port the messenger listens on. Must differ from the gateway's port.",
+        french="Port de la messagerie",
         example="8081",
     )
     gateway_url = Setting(
@@ -66,6 +74,7 @@ class NetworkSettings(SettingGroup):
         _derive_gateway_url,
         "Internal gateway URL",
         "URL at which the messenger reaches the gateway. Derived from host and port by default.",
+        french="URL interne de la passerelle",
         example="http://gateway.internal:8000",
         suggested=True,
     )
@@ -74,6 +83,7 @@ class NetworkSettings(SettingGroup):
         _derive_messenger_url,
         "Internal messenger URL",
         "URL at which the gateway reaches the messenger. Derived from host and port by default.",
+        french="URL interne de la messagerie",
         example="http://messenger.internal:8001",
         suggested=True,
     )
@@ -84,6 +94,7 @@ class NetworkSettings(SettingGroup):
         "Proxies whose `X-Forwarded-For` header is trusted. If unset, all clients behind a proxy"
         " share one address and its limits, and the gateway logs a warning when it receives the"
         " header.",
+        french="Proxys de confiance",
         production="Set it behind a proxy.",
         example="10.0.0.0/8, ::1",
         template="127.0.0.1",
@@ -94,6 +105,7 @@ class NetworkSettings(SettingGroup):
         "Allowed CORS origins",
         "Origins of [browser apps](typescript.md#browser-apps) that may call the gateway's API."
         " Origins must match exactly; `*` is rejected.",
+        french="Origines CORS autorisées",
         production="List only origins that you control.",
         example="https://app.example.com",
     )
@@ -104,6 +116,7 @@ class NetworkSettings(SettingGroup):
         "Maximum open connections per gateway or messenger process. Further connections get 503"
         " with `Retry-After` and are closed. If trusted proxies are set, one eighth is reserved for"
         " them.",
+        french="Connexions max. par processus",
         production="As memory allows: up to about 1 MiB per connection under attack.",
         example="10000",
     )
@@ -112,6 +125,7 @@ class NetworkSettings(SettingGroup):
         256,
         "Max. connections per client address",
         "Maximum open connections per client address (IPv6: per /64). Trusted proxies are exempt.",
+        french="Connexions max. par adresse de client",
         production="Raise it if many clients share one address.",
         example="1000",
     )

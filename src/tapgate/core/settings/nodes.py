@@ -56,6 +56,7 @@ class NodeSettings(SettingGroup):
         Environment.DEVELOPMENT,
         "Environment",
         "Selects defaults and checks. See [Environments](#environments).",
+        french="Environnement",
         production="Set it to `production`.",
         example="production",
         match=Match.REFUSE,
@@ -66,6 +67,7 @@ class NodeSettings(SettingGroup):
         1,
         "Gateway workers",
         "Number of gateway processes. All guarantees hold across processes.",
+        french="Workers de la passerelle",
         production="About one per core.",
         example="4",
         template="2",
@@ -76,12 +78,18 @@ class NodeSettings(SettingGroup):
         "Report workers",
         "Number of processes for exports, statements, verification and images. With `0`, the"
         " gateway workers run them. See [Reports](running.md#reports).",
+        french="Workers des rapports",
         production="1, or 2 if reports are requested all day.",
         example="2",
         template="1",
     )
     messenger_workers = Setting(
-        Integer(1, 64), 1, "Messenger workers", "Number of messenger processes.", example="2"
+        Integer(1, 64),
+        1,
+        "Messenger workers",
+        "Number of messenger processes.",
+        french="Workers de la messagerie",
+        example="2",
     )
     node_id = Setting(
         Text(),
@@ -89,6 +97,7 @@ class NodeSettings(SettingGroup):
         "Node ID",
         "Identifies the node in the [node list](high-availability.md#nodes), unique per node."
         " Generated at every start by default.",
+        french="Identifiant du nœud",
         production="Leave it unset.",
         example="gateway-a",
         generated=True,
@@ -99,6 +108,7 @@ class NodeSettings(SettingGroup):
         "Drain time (s)",
         "How long a stopping service accepts connections after `/ready` begins to return 503. See"
         " [Stopping](running.md#stopping). Default: 5 in staging and production, otherwise 0.",
+        french="Délai d'arrêt progressif (s)",
         production="Behind a load balancer: longer than it takes to notice.",
         example="10",
         template="5",
@@ -109,6 +119,7 @@ class NodeSettings(SettingGroup):
         "Max. clock offset (s)",
         "Clock error above which `/ready` returns 503, in seconds. Signed requests are accepted"
         " within 300 seconds. See [Clocks](high-availability.md#clocks).",
+        french="Écart max. de l'horloge (s)",
         production="Synchronize all clocks with NTP.",
         example="10",
     )
@@ -119,6 +130,7 @@ class NodeSettings(SettingGroup):
         "What a node does if a setting that [must"
         " agree](high-availability.md#settings-that-must-agree) differs from a running node's"
         " setting: `refuse` to start, or `warn` and start.",
+        french="Action si les paramètres diffèrent",
         production="`warn` only while you change the setting node by node.",
         example="warn",
     )
@@ -128,6 +140,7 @@ class NodeSettings(SettingGroup):
         "Demo data",
         "Demo data that the first start creates in an empty database. See [Demo"
         " data](running.md#demo-data). Default: `small` in development, otherwise `off`.",
+        french="Données de démonstration",
         production="Must be `off`, the default in production.",
         example="off",
     )

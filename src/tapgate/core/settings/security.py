@@ -61,6 +61,7 @@ class OidcSettings(SettingGroup):
         "OIDC issuer",
         "Issuer URL: the OpenID Connect identity provider with which admins sign in to the"
         " console. See [Single sign-on](accounts.md#single-sign-on).",
+        french="Émetteur OIDC",
         production="Must be `https://`.",
         example="https://login.example.com/realms/staff",
     )
@@ -69,6 +70,7 @@ class OidcSettings(SettingGroup):
         MISSING,
         "OIDC client ID",
         "Tapgate's client ID at the provider. Must be set with the issuer.",
+        french="Identifiant du client OIDC",
         example="tapgate",
     )
     #: None for a public client, which only PKCE protects.
@@ -77,6 +79,7 @@ class OidcSettings(SettingGroup):
         "OIDC client secret",
         "Client secret at the provider. If unset, Tapgate is a public client, which only PKCE"
         " protects.",
+        french="Secret du client OIDC",
         production="Set it.",
         example="a secret from the provider",
         secrecy=Secrecy.HIDDEN,
@@ -88,6 +91,7 @@ class OidcSettings(SettingGroup):
         "OIDC role claim",
         "ID token claim with the person's roles or groups, as text or a list. Dots separate the"
         " names of nested claims.",
+        french="Revendication OIDC du rôle",
         example="realm_access.roles",
     )
     role_map = Setting(
@@ -101,6 +105,7 @@ class OidcSettings(SettingGroup):
         "OIDC role map",
         "Admin role by claim value. Of several values, the first in this order counts. Must be set"
         " with the issuer.",
+        french="Correspondance des rôles OIDC",
         example='{"tapgate-admins": "system_admin", "finance": "finance_user"}',
     )
     scopes = Setting(
@@ -108,6 +113,7 @@ class OidcSettings(SettingGroup):
         "openid email profile",
         "OIDC scopes",
         "Scopes to request. Some providers send groups only for a scope of their own.",
+        french="Portées OIDC",
         example="openid email profile groups",
     )
 
@@ -127,6 +133,7 @@ class SecuritySettings(SettingGroup):
         "Admin second factor",
         "Admin second factors: `off`, `optional`, or `required` (an admin without a factor can"
         " only enroll one). See [Admin accounts](accounts.md).",
+        french="Second facteur des administrateurs",
         production="`required`",
         example="required",
         match=Match.WARN,
@@ -137,6 +144,7 @@ class SecuritySettings(SettingGroup):
         "Idle session timeout (min)",
         "Minutes without a request after which an admin session ends. If unset: 60 for the console,"
         " no limit for the API.",
+        french="Expiration des sessions inactives (min)",
         example="30",
         match=Match.WARN,
         used_by=NodeRole.GATEWAY,
@@ -145,6 +153,7 @@ class SecuritySettings(SettingGroup):
     oidc = OptionalGroup(
         OidcSettings,
         "Single sign-on",
+        french="Authentification unique",
         secrecy=Secrecy.HIDDEN,
         match=Match.WARN,
         used_by=NodeRole.GATEWAY,
@@ -154,6 +163,7 @@ class SecuritySettings(SettingGroup):
         "Breached password list",
         "File with SHA-1 hashes of breached passwords, which admins cannot choose. See"
         " [Password](accounts.md#password).",
+        french="Liste des mots de passe compromis",
         production="Recommended.",
         example="/var/lib/tapgate/pwned.txt",
     )
@@ -162,6 +172,7 @@ class SecuritySettings(SettingGroup):
         "First admin email",
         "The first system_admin's email address, set together with the password. If unset,"
         " development and testing create `admin@example.com`.",
+        french="E-mail du premier administrateur",
         production="Needed for the first start. Remove it afterwards.",
         example="ada@example.com",
         secrecy=Secrecy.HIDDEN,
@@ -173,6 +184,7 @@ class SecuritySettings(SettingGroup):
         "The first system_admin's password, at most 255 characters. If unset, development and"
         " testing generate one, print it once on a terminal and store it in `administrator.txt` in"
         " the data folder. Ignored once a system_admin exists.",
+        french="Mot de passe du premier administrateur",
         production="Needed for the first start: 12 characters or more, not easy to guess. Remove it"
         " afterwards.",
         example="a long pass phrase",
@@ -185,6 +197,7 @@ class SecuritySettings(SettingGroup):
         "Access token signing key",
         "Key that signs admins' access tokens, 32 characters or more. Changing it invalidates all"
         " of them.",
+        french="Clé de signature des jetons d'accès",
         production="Must be hard to guess.",
         example="at-least-32-random-characters-of-your-own",
         required=True,
@@ -201,6 +214,7 @@ class SecuritySettings(SettingGroup):
         "Key for hashing PINs and for encrypting stored secrets and backups, or several keys,"
         " newest first, to [rotate it](running.md#rotate-the-secret-key). A database is bound to"
         " its keys: protect them like the database, and store a copy separately.",
+        french="Clé secrète",
         production="Each key has 32 characters or more.",
         example="another-32-random-characters-of-your-own",
         required=True,
@@ -216,6 +230,7 @@ class SecuritySettings(SettingGroup):
         "Internal service secrets",
         "Internal service secrets by service name. In development and testing they are added to"
         " the generated ones.",
+        french="Secrets des services internes",
         production="Must be hard to guess.",
         example='{"messenger": "one secret", "gateway": "another"}',
         required=True,

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tapgate.core.settings import Settings
 from tapgate.sites.console.labels import (
     get_decline_reason,
     get_state_label,
@@ -22,6 +23,8 @@ from tapgate_client.schemas.cards import CardBlockReason
 _API_CATALOG: Final = "api.toml"
 #: Catalog file with the approval summaries, which are matched as patterns too.
 _SUMMARY_CATALOG: Final = "summaries.toml"
+#: Catalog with the setting labels, which are declared with the settings.
+SETTING_CATALOG: Final = "settings"
 _SPACE: Final = re.compile(r" (?=[:;?!%»])|(?<=«) ")
 _PLACEHOLDER: Final = re.compile(r"{(\w+)}")
 
@@ -191,6 +194,8 @@ def _load_catalogs(language: Language) -> Iterator[tuple[str, dict[str, str]]]:
         for file in sorted(files(__package__).joinpath(language).iterdir(), key=lambda f: f.name):
             if file.name.endswith(".toml"):
                 yield file.name, _parse_catalog(file.read_text())
+        settings = Settings.declared.values()
+        yield SETTING_CATALOG, {item.label: _bind_spaces(item.french) for item in settings}
 
 
 def _parse_catalog(content: str) -> dict[str, str]:
