@@ -1,9 +1,11 @@
 """Test code can be read one file at a time."""
 
 import ast
+import gc
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 TESTS = Path(__file__).parents[1]
 #: Private attributes of other packages, which have no public equivalent.
@@ -28,47 +30,62 @@ NAMED_TUPLE_METHODS = ("_asdict", "_replace")
 FILES = sorted(path for path in TESTS.rglob("*.py") if "node_modules" not in path.parts)
 
 
-def list_broken_assertions(source: str) -> Iterator[str]:
-    """Yield the assertions that only the formatter broke into three or more lines.
+class Findings(NamedTuple):
+    """What one file has; nodes of syntax trees are not kept, because there are millions."""
+
+    broken_assertions: list[str]
+    private_attributes: list[str]
+    #: Full names of everything that the file imports.
+    imports: list[str]
+
+
+@cache
+def inspect_file(path: Path) -> Findings:
+    gc.disable()
+    try:
+        return inspect_source(path.read_text())
+    finally:
+        gc.enable()
+
+
+def inspect_source(source: str) -> Findings:
+    lines, found = source.splitlines(), Findings([], [], [])
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Assert() if is_broken(node, lines):
+                line = lines[node.lineno - 1].strip()
+                found.broken_assertions.append(f"{node.lineno}: {line}")
+            case ast.Attribute(value, name) if is_private(name) and not is_own(value):
+                found.private_attributes.append(name)
+            case ast.Call(ast.Attribute(attr="setattr"), [*arguments]):
+                names = [str(item.value) for item in arguments if isinstance(item, ast.Constant)]
+                found.private_attributes.extend(filter(is_private, names[:2]))
+            case ast.Import(names=aliases):
+                found.imports.extend(item.name for item in aliases)
+            case ast.ImportFrom(module, aliases):
+                found.imports.extend(f"{module}.{item.name}" for item in aliases)
+    return found
+
+
+def is_broken(node: ast.Assert, lines: list[str]) -> bool:
+    """Return whether only the formatter broke an assertion into three or more lines.
 
     Expected data over several lines is fine: its last item ends with a comma or a bracket.
     """
-    lines = source.splitlines()
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.Assert) or node.end_lineno in (node.lineno, node.lineno + 1):
-            continue
-        first, *between = lines[node.lineno - 1 : node.end_lineno]
-        is_data = between[-2].partition("  #")[0].endswith((",", "}", "]"))
-        if first.strip() == "assert (" or not is_data:
-            yield f"{node.lineno}: {first.strip()}"
+    if node.end_lineno in (node.lineno, node.lineno + 1):
+        return False
+    first, *between = lines[node.lineno - 1 : node.end_lineno]
+    is_data = between[-2].partition("  #")[0].endswith((",", "}", "]"))
+    return first.strip() == "assert (" or not is_data
 
 
-def list_private_attributes(path: Path, folder: Path = TESTS) -> Iterator[str]:
-    """Yield the private attributes of other objects and modules that a file uses."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Attribute) and not _is_own(node.value):
-            names = [node.attr]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".setattr"):
-            names = [str(item.value) for item in node.args[:2] if isinstance(item, ast.Constant)]
-        else:
-            continue
-        for name in names:
-            last = name.rpartition(".")[2]
-            if re.match(r"_[^_]", last) and last not in NAMED_TUPLE_METHODS:
-                yield f"{path.relative_to(folder)}: {name}"
+def is_private(name: str) -> bool:
+    last = name.rpartition(".")[2]
+    return re.match(r"_[^_]", last) is not None and last not in NAMED_TUPLE_METHODS
 
 
-def _is_own(owner: ast.expr) -> bool:
+def is_own(owner: ast.expr) -> bool:
     return ast.unparse(owner) in ("self", "cls", "super()")
-
-
-def list_imported_modules(path: Path) -> Iterator[str]:
-    """Yield the full names of everything that a file imports."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (item.name for item in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{item.name}" for item in node.names)
 
 
 def test_shared_helpers_are_not_in_test_modules() -> None:
@@ -77,7 +94,7 @@ def test_shared_helpers_are_not_in_test_modules() -> None:
     found = [
         f"{path.relative_to(TESTS)} imports {name}"
         for path in FILES
-        for name in list_imported_modules(path)
+        for name in inspect_file(path).imports
         if not modules.isdisjoint(name.split(".")) and not name.startswith(("tapgate", "tools"))
     ]
     assert found == []
@@ -88,25 +105,28 @@ def test_assertions_fit_a_line_or_compare_with_data() -> None:
     found = [
         f"{path.relative_to(TESTS)}:{assertion}"
         for path in FILES
-        for assertion in list_broken_assertions(path.read_text())
+        for assertion in inspect_file(path).broken_assertions
     ]
     assert found == []
 
 
 def test_broken_assertions_are_detected() -> None:
     data = 'assert f(x) == [\n    "first",\n    "second",\n]\n'
-    assert list(list_broken_assertions(data)) == []
+    assert inspect_source(data).broken_assertions == []
     for broken in ("assert (\n    f(x) == y\n)\n", "assert f(x) == g(\n    y\n)\n"):
-        assert len(list(list_broken_assertions(broken))) == 1
+        assert len(inspect_source(broken).broken_assertions) == 1
 
 
 def test_tests_use_no_private_attributes() -> None:
     """A name that a test needs is public."""
-    assert {item for path in FILES for item in list_private_attributes(path)} == PACKAGE_INTERNALS
+    found = {
+        f"{path.relative_to(TESTS)}: {name}"
+        for path in FILES
+        for name in inspect_file(path).private_attributes
+    }
+    assert found == PACKAGE_INTERNALS
 
 
-def test_private_attributes_are_detected(tmp_path: Path) -> None:
+def test_private_attributes_are_detected() -> None:
     source = 'monkeypatch.setattr(clock, "_now", 0)\nclock._now = self._now\nrow._replace(x=1)\n'
-    path = tmp_path / "test_clock.py"
-    path.write_text(source)
-    assert list(list_private_attributes(path, tmp_path)) == ["test_clock.py: _now"] * 2
+    assert inspect_source(source).private_attributes == ["_now", "_now"]
