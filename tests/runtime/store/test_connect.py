@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+from collections import deque
+from typing import Any
 
 import asyncpg
 import pytest
@@ -60,3 +62,29 @@ def test_rows_without_columns_do_not_corrupt_memory(database_url: str) -> None:
         env={**os.environ, "PYTHONMALLOC": "malloc"},
         check=True,
     )
+
+
+@pytest.mark.parametrize(
+    ("sql", "value"),
+    [
+        ("SELECT $1::bigint[]", [1, None, 3]),
+        ("SELECT $1::text[]", ["a", "", None]),
+        ("SELECT $1::bytea[]", [b"a", b""]),
+        ("SELECT $1::bigint[]", [[1, 2], [3, 4]]),
+        ("SELECT $1::jsonb[]", ["{}", "[1]"]),
+        ("SELECT array(SELECT unnest($1::bigint[]) ORDER BY 1)", {1: "a", 2: "b"}.keys()),
+        ("SELECT array(SELECT unnest($1::text[]) ORDER BY 1)", {"a": 1}.keys()),
+        ("SELECT array(SELECT unnest($1::bigint[]) ORDER BY 1)", (1, 2)),
+        ("SELECT array(SELECT unnest($1::bigint[]) ORDER BY 1)", frozenset((1, 2))),
+        ("SELECT array(SELECT unnest($1::bigint[]) ORDER BY 1)", deque((1, 2))),
+    ],
+)
+async def test_array_arguments_of_all_kinds(database_url: str, sql: str, value: Any) -> None:
+    connection = await connect.open_connection(database_url, timeout=60)
+    try:
+        assert await connection.fetchval(sql, value) == list(value)
+        for wrong in ({1: 2}, "text", 5, iter([1])):
+            with pytest.raises(asyncpg.DataError, match="a sized iterable container expected"):
+                await connection.fetchval(sql, wrong)
+    finally:
+        await connection.close()

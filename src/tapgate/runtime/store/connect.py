@@ -7,7 +7,7 @@ parameters.
 import asyncio
 import contextlib
 import socket
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sized
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -92,6 +92,21 @@ def _create_protocol(*arguments: Any) -> asyncpg.protocol.Protocol:
 
 # asyncpg has no parameter for the protocol class.
 connect_utils.protocol = SimpleNamespace(Protocol=_create_protocol)
+
+
+def _avoid_abstract_array_checks() -> None:
+    """Let asyncpg recognize the usual array elements without calls of Python functions.
+
+    asyncpg checks every element of an array argument against three abstract base classes, to find
+    arrays of arrays. `isinstance` with several classes stops at the first that matches.
+    """
+    internals: Any = asyncpg.protocol.protocol
+    internals.IterableABC = (tuple, list, str, bytes, Iterable)
+    internals.SizedABC = (tuple, list, str, bytes, Sized)
+    internals.MappingABC = dict
+
+
+_avoid_abstract_array_checks()
 
 
 async def open_connection(
