@@ -22,8 +22,8 @@ _KILL_TIMEOUT_SECONDS = DRAIN_TIMEOUT_SECONDS + 5.0  # after the drain
 
 
 def build_command(module: str) -> list[str]:
-    """Return the command that runs a service's module."""
-    return [sys.executable, "-m", "tapgate.runtime.quick_start", module]
+    """Return the command that runs a service's module, without assertions."""
+    return [sys.executable, "-O", "-m", "tapgate.runtime.quick_start", module]
 
 
 class StartError(Exception):

@@ -55,7 +55,8 @@ async def run_guarded(
     proposal = await guard.describe(request, **arguments)
     if proposal is None:
         return await handle()
-    assert {*proposal.operations} <= {*guard.operations}, "an undeclared operation"
+    if not {*proposal.operations} <= {*guard.operations}:
+        raise ValueError(f"{endpoint.name} proposes an undeclared operation")
     services = request.services
     async with services.transaction() as tx:
         decision = await _decide(tx, endpoint, request, arguments, proposal)

@@ -59,7 +59,8 @@ class Conditions:
         and can use a partial index for it, even with a cached plan.
         """
         if word is not None:
-            assert _WORD.fullmatch(word), "not a word from a fixed set"
+            if _WORD.fullmatch(word) is None:
+                raise ValueError("not a word from a fixed set")
             self.add(f"{column} = '{word}'")
 
     def add_unselective(self, condition: str) -> None:
