@@ -96,6 +96,7 @@ def create_app(folder: Path) -> App:
         signals=unused,
         vault=unused,
         pin_verifier=unused,
+        book_peers=unused,
         proof_verifier=unused,
         authenticator=cast(Any, FakeAuthenticator()),
         ledger=unused,

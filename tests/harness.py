@@ -79,6 +79,7 @@ class HmacAuth(httpx2.Auth):
 
     def __init__(self, key_id: str, secret: str, partner_id: str | None = None) -> None:
         self.id = key_id
+        self.key_id = key_id
         self.secret = secret
         self.partner_id = partner_id
 

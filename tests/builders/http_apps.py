@@ -26,6 +26,7 @@ from tapgate.core.id_generator import IdGenerator
 from tapgate.core.pagination import paginate
 from tapgate.http.api.access import Access
 from tapgate.http.api.app import App, Site
+from tapgate.http.api.book_peers import BookPeers
 from tapgate.http.api.latency_samples import LatencySamples
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.api.services import RejectedRequest, Services
@@ -381,6 +382,7 @@ def build_services(
         vault=unused,
         pin_verifier=unused,
         proof_verifier=unused,
+        book_peers=BookPeers(gateway_settings),
         authenticator=cast(Any, FakeAuthenticator()),
         ledger=cast(Any, ledger),
         health=health,

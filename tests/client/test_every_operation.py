@@ -13,6 +13,7 @@ from PIL import Image
 from builders.approvals import create_approvers
 from builders.auth import EMAIL, PASSWORD
 from builders.batches import pay_batches
+from builders.books import set_peer
 from builders.branding import build_png
 from builders.participants import create_agent
 from builders.passkeys import build_passkey
@@ -711,6 +712,14 @@ async def call_partner_operations(
         partner, created.webhook_secret, reference="R-2", amount="10", card_serial="TAP-B"
     )
     assert (await admin.partners.get(partner)).balance == "80.00"
+    set_peer(client_factory.services, "south", partner)
+    found = await bank.books.look_up(card_serial="TAP-B")
+    assert (found.book, found.subscriber_id) == ("north", people["b"])
+    received = await bank.books.receive_transfer(
+        request_id="T-1", recipient_id=people["b"], sender_name="Fatu S.", amount="1"
+    )
+    assert (received.status, received.amount) == ("completed", "1.00 SLE")
+    await admin.partners.fund(partner, amount="1")
     assert (await admin.partners.update(partner, overdraft_limit="5")).overdraft_limit == "5.00"
     key = await admin.partners.create_key(partner)
     assert key.api_key_id in [item.api_key_id async for item in admin.partners.list_keys(partner)]

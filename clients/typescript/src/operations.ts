@@ -584,6 +584,11 @@ export class Operations extends Transport {
    * compliance rule requires a review, the transfer has the status `under_review`: the money is held
    * until the review releases it to the recipient or returns it to the sender.
    *
+   * A recipient whom this installation does not have may live in [another book](books.md). The
+   * receipt then names the book. The sender is debited at once, and the other book credits the
+   * recipient within seconds. If it refuses the transfer, the sender gets amount and fee back with a
+   * message, and the transfer has the status `reversed`.
+   *
    * Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin); an internal service's signature.
    */
   transferP2p(body: schemas.P2pTransferRequest, options?: RequestOptions): Promise<schemas.P2pReceipt> {
@@ -635,6 +640,35 @@ export class Operations extends Transport {
    */
   getBalance(userId: string, options?: RequestOptions): Promise<schemas.Balance> {
     return this.send("GET", `/api/v1/balance/${encodeURIComponent(userId)}`, {}, options);
+  }
+
+  /**
+   * Get the book in which a customer lives, by phone number or card.
+   *
+   * A partner that represents another book gets only customers of this book. For every other caller,
+   * the other books are asked for a customer whom this book does not have.
+   *
+   * Access: an API key with the scope `subscribers:read`; a partner's signature; an internal service's signature.
+   */
+  lookUp(body: schemas.BookLookup = {}, options?: RequestOptions): Promise<schemas.BookCustomer> {
+    return this.send("POST", `/api/v1/books/lookup`, { body }, options);
+  }
+
+  /**
+   * Credit a transfer from a customer of another book.
+   *
+   * Only a partner that represents another book can do this. `request_id` is the ID of the
+   * transaction there. The money comes from the partner's account, within its overdraft limit, and
+   * the recipient's limits and the compliance rules of this book apply.
+   *
+   * The transfer is refused for good if a decline is replayed, or if the recipient does not exist.
+   * The other book then returns the money to the sender. After a review, a replay has the outcome:
+   * `completed`, or the decline.
+   *
+   * Access: a partner's signature.
+   */
+  receiveTransfer(body: schemas.BookTransfer, options?: RequestOptions): Promise<schemas.BookTransferReceipt> {
+    return this.send("POST", `/api/v1/books/transfers`, { body, movesMoney: true }, options);
   }
 
   /**

@@ -806,6 +806,53 @@ export type BatchSourceType = "partner" | "platform";
 
 export type BatchStatus = "draft" | "validated" | "running" | "completed" | "completed_with_errors" | "cancelled";
 
+/**
+ * The book in which a customer lives.
+ *
+ *     `name` is the part of the name that a sender may see, or null for a restricted customer.
+ *     `version` grows with every change of the customer's record, so that of two responses the later
+ *     one can be recognized.
+ */
+export interface BookCustomer {
+  book: string;
+  subscriber_id: string;
+  name: string | null;
+  can_receive: boolean;
+  version: number;
+}
+
+/** A customer, identified by either a phone number or a card. */
+export interface BookLookup {
+  /** E.164 format. Spaces and punctuation are removed. */
+  phone_number?: string | null;
+  /** 1 to 32 letters, digits or dashes */
+  card_serial?: string | null;
+}
+
+/**
+ * A transfer from a customer of another book.
+ *
+ *     `request_id` is the ID of the transaction that debited the sender there.
+ */
+export interface BookTransfer {
+  request_id?: string | null;
+  /** The platform currency's ISO 4217 code */
+  currency?: string | null;
+  recipient_id: string;
+  sender_name: string;
+  /** Decimal amount in major units */
+  amount: string;
+  memo?: string | null;
+}
+
+export interface BookTransferReceipt {
+  success: boolean;
+  message: string;
+  transaction_id: string;
+  status: ReceiptStatus;
+  amount: string;
+}
+
 export interface BrandingRecord {
   name: string;
   color: string;
@@ -3452,11 +3499,13 @@ export interface ReceiptsResent {
 /**
  * Transfer recipient, with the part of the name that a sender may see.
  *
- *     `card_serial` is absent if the transfer was sent to a phone number.
+ *     `card_serial` is absent if the transfer was sent to a phone number, and `book` if the recipient
+ *     lives in the same book as the sender.
  */
 export interface Recipient {
   name: string | null;
   card_serial?: string;
+  book?: string;
 }
 
 export interface ReconciliationReport {
@@ -4322,6 +4371,9 @@ export type TransactionParty = "sender" | "receiver";
  *     part of any other transaction that was reversed. `reference` is the reference on the bank
  *     statement, of a deposit or of a bank posting.
  *
+ *     `book` is the code of the other book in a transfer between books. The party there is the partner
+ *     that represents that book, with the name of the customer.
+ *
  *     Fields without a value are null. Only two fields can be absent: `failure_details`, which admins
  *     receive for a decline that has details, and `masked`.
  *
@@ -4340,6 +4392,7 @@ export interface TransactionRecord {
   currency: string;
   from: PartyRecord | null;
   to: PartyRecord | null;
+  book: string | null;
   direction: Direction | null;
   balance_after: string | null;
   card_serial: string | null;

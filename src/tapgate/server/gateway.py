@@ -50,6 +50,8 @@ from tapgate.business.merchants.processors.terminals import routes as terminals
 from tapgate.business.owners import routes as owners
 from tapgate.business.partners import routes as partners
 from tapgate.business.partners import top_up_routes as top_ups
+from tapgate.business.payments.books import routes as books
+from tapgate.business.payments.books.outgoing import BookTransferWorker
 from tapgate.business.payments.fees import routes as fees
 from tapgate.business.payments.recalls import routes as recalls
 from tapgate.business.payments.recalls.operations import RecallWorker
@@ -114,6 +116,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     cards.endpoints,
     card_proofs.endpoints,
     wallets.endpoints,
+    books.endpoints,
     pos.pos_endpoints,
     pos.in_app_endpoints,
     processors.endpoints,
@@ -268,6 +271,7 @@ def start_background_tasks(services: Services) -> AbstractAsyncContextManager[No
         ApprovalWorker(services).run(),
         DayCloseWorker(services).run(),
         RecallWorker(services).run(),
+        BookTransferWorker(services).run(),
         PayoutScheduleWorker(services).run(),
         StatementWorker(services).run(),
         BatchWorker(services).run(),

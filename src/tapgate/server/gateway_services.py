@@ -26,6 +26,7 @@ from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.events.audit.rejections import RejectionLog
 from tapgate.events.notifications.receipts import KINDS_BY_SETTING
+from tapgate.http.api.book_peers import BookPeers
 from tapgate.http.api.latency_samples import LatencySamples
 from tapgate.http.api.report_calls import ReportClient
 from tapgate.http.api.services import Services, create_heavy_read_limit
@@ -126,6 +127,7 @@ async def open_services(
             latency_samples=samples,
             rejection_log=_open_rejection_log(stack, base),
             request_log=_open_request_log(stack, base, event_counters),
+            book_peers=_open_book_peers(stack, settings),
             run_guarded=run_guarded,
             guarded_endpoints={each.operation_id: each for each in endpoints if each.guard},
             metric_sources=await _open_metrics(stack, base, throttle, parts),
@@ -226,6 +228,12 @@ def _open_request_log(
     )
     stack.push_async_callback(log.stop)
     return log
+
+
+def _open_book_peers(stack: AsyncExitStack, settings: Settings) -> BookPeers:
+    peers = BookPeers(settings)
+    stack.push_async_callback(peers.close)
+    return peers
 
 
 def _open_throttle(stack: AsyncExitStack, settings: Settings) -> Throttle:

@@ -112,7 +112,10 @@ def test_declared_setting_is_documented_and_in_all_templates() -> None:
 
 
 def test_optional_secrets_belong_to_the_service_that_uses_them() -> None:
-    assert list_own_secrets(NodeRole.GATEWAY) == {"TAPGATE_OIDC_CLIENT_SECRET"}
+    assert list_own_secrets(NodeRole.GATEWAY) == {
+        "TAPGATE_BOOK_SECRETS",
+        "TAPGATE_OIDC_CLIENT_SECRET",
+    }
     assert list_own_secrets(NodeRole.MESSENGER) == {
         "TAPGATE_MESSENGER_ACCESS_TOKEN",
         "TAPGATE_MESSENGER_APP_SECRET",

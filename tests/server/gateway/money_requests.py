@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import httpx2
 
+from builders.books import configure_peer
 from builders.cash_out_requests import create_cash_out_request
 from builders.float_requests import create_float_request
 from builders.participants import (
@@ -89,6 +90,14 @@ async def prepare_fund_from_partner(harness: Harness, path: str) -> MoneyCase:
     }
     key = await harness.create_api_key("payments:write")
     return MoneyCase(path, body, key, {"partner_reference": "R-2"})
+
+
+@register_case("/api/v1/books/transfers")
+async def prepare_book_transfer(harness: Harness, path: str) -> MoneyCase:
+    recipient = await harness.create_subscriber()
+    body = {"recipient_id": recipient["id"], "sender_name": "Aminata K.", "amount": "100"}
+    auth = await configure_peer(harness)
+    return MoneyCase(path, body, auth, {"memo": "rent"}, declined_fields={"amount": "2000000"})
 
 
 @register_case("/api/v1/transactions/{id}/reverse")

@@ -53,6 +53,8 @@ POST /wallet/transfer -> payments:write · A F
 POST /wallet/transfer-p2p -> payments:write · A F · svc
 POST /wallet/quote -> payments:write · A F · svc
 POST /wallet/fund-from-partner -> payments:write · A F · partner
+POST /books/lookup -> subscribers:read · svc · partner
+POST /books/transfers -> partner
 POST /wallet/account-statement -> payments:read · A F S · svc
 POST /agents -> A
 POST /agents/{id}/float-requests -> A S · svc

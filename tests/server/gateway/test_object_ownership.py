@@ -77,7 +77,8 @@ COVERED_OPERATIONS: dict[ObjectAccess, set[str]] = {
     ObjectAccess.SUBSCRIBER_WALLETS: {TRANSFER_OPERATION},
     ObjectAccess.SUB_AGENTS: {FLOAT_TRANSFER_OPERATION},
     ObjectAccess.PROCESSOR: {*ownership_requests.PROCESSOR_REQUESTS},
-    ObjectAccess.PARTNER: {FUND_OPERATION, WEBHOOK_OPERATION},
+    # tests/business/payments/books covers transfers between books.
+    ObjectAccess.PARTNER: {FUND_OPERATION, WEBHOOK_OPERATION, f"POST {V1}/books/transfers"},
     ObjectAccess.OWN: SELF_OPERATIONS,
     ObjectAccess.APPROVABLE: APPROVAL_OPERATIONS,  # in tests/business/approvals
     # tests/business/staff/test_account.py covers invitation links.
@@ -103,6 +104,7 @@ def test_only_operations_without_owned_objects_are_not_covered() -> None:
     expected = {
         f"POST {prefix}"
         for prefix in (
+            f"{V1}/books/lookup",
             f"{V1}/pos/lookup-card",
             *(f"{v}/payment{path}" for v in (V1, "") for path in ("", *_CARD_LOOKUP_SUFFIXES)),
         )

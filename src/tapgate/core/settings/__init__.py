@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from tapgate.core.password_strength import find_bad_secret, is_weak_password
+from tapgate.core.settings.books import BookSettings
 from tapgate.core.settings.business import BusinessSettings
 from tapgate.core.settings.declaration import (
     VARIABLE_PREFIX,
@@ -31,6 +32,7 @@ class Settings(
     LogSettings,
     SecuritySettings,
     BusinessSettings,
+    BookSettings,
     MessengerSettings,
 ):
     #: Variables that are set.
@@ -115,12 +117,23 @@ def _check_combinations(settings: Settings) -> None:
         raise Settings.messenger_port.build_error(f"must differ from {Settings.port.variable}")
     if settings.is_production and settings.demo is not Demo.OFF:
         raise Settings.demo.build_error("must be off in production")
+    _check_books(settings)
     email, password = settings.admin_email, settings.admin_password
     if (email is None) != (password is None):
         missing = Settings.admin_email if email is None else Settings.admin_password
         raise missing.build_error("must be set too. The first admin needs both")
     if settings.requires_secrets and email and password and is_weak_password(password, (email,)):
         raise Settings.admin_password.build_error("must not be easy to guess")
+
+
+def _check_books(settings: Settings) -> None:
+    peers = settings.book_peers
+    if peers and settings.book is None:
+        raise Settings.book.build_error(f"must be set if {Settings.book_peers.variable} is set")
+    if settings.book in peers:
+        raise Settings.book_peers.build_error(f"must not contain {settings.book}, this book")
+    if missing := sorted(peers.keys() - settings.book_secrets.keys()):
+        raise Settings.book_secrets.build_error(f"must have a secret for {', '.join(missing)}")
 
 
 def _require_strong_secrets(settings: Settings) -> None:

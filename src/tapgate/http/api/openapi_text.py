@@ -85,6 +85,7 @@ TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "Float requests": "Agents that ask their super-agent or the platform for float.",
     "Disputes": "Card payments that cardholders contest, with merchant responses and decisions.",
     "In-app payments": "Card payments and refunds in apps, without a PIN.",
+    "Books": "Several books: in which one a customer lives, and transfers between them.",
     "Processors": "Processors, their terminals, signing keys and settlement transfers.",
     "Partners": "Funding partners, their signing keys, and top-ups from their accounts.",
     "Owners": "The processor, partner or agent that a user or an API key belongs to.",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tapgate.core.id_generator import IdGenerator
     from tapgate.core.settings import Settings
     from tapgate.core.vault import Vault
+    from tapgate.http.api.book_peers import BookPeers
     from tapgate.http.api.latency_samples import LatencySamples
     from tapgate.http.api.report_calls import ReportClient
     from tapgate.http.metrics import MetricSource
@@ -111,6 +112,8 @@ class Services:
     latency_samples: LatencySamples
     rejection_log: RejectionLog
     request_log: RequestLog
+    #: The other books with which this installation exchanges transfers.
+    book_peers: BookPeers
     #: Runs a request that may require approval.
     run_guarded: RunGuarded
     #: Endpoints that approval rules can guard, by operation ID.

@@ -64,6 +64,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "high-availability",
         "cluster",
         "scaling",
+        "books",
         "upgrading",
         "years",
         "verify-receipt",

@@ -10,6 +10,7 @@ from tapgate_client.operations.approvals import ApprovalsOperations
 from tapgate_client.operations.audit import AuditOperations
 from tapgate_client.operations.bank_accounts import BankAccountsOperations
 from tapgate_client.operations.batches import BatchesOperations
+from tapgate_client.operations.books import BooksOperations
 from tapgate_client.operations.branding import BrandingOperations
 from tapgate_client.operations.cards import CardsOperations
 from tapgate_client.operations.cash_out_requests import CashOutRequestsOperations
@@ -52,6 +53,8 @@ class AllOperations(OperationGroup[M]):
         self.cards: CardsOperations[M] = CardsOperations(transport)
         #: Transfers, fee quotes, balances and account statements.
         self.wallet: WalletOperations[M] = WalletOperations(transport)
+        #: Several books: in which one a customer lives, and transfers between them.
+        self.books: BooksOperations[M] = BooksOperations(transport)
         #: Card payments and refunds at terminals, signed by a processor or terminal.
         self.pos: PosOperations[M] = PosOperations(transport)
         #: Card payments and refunds in apps, without a PIN.

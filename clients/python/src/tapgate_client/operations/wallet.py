@@ -38,6 +38,11 @@ class WalletOperations(OperationGroup[M]):
         compliance rule requires a review, the transfer has the status `under_review`: the money is
         held until the review releases it to the recipient or returns it to the sender.
 
+        A recipient whom this installation does not have may live in [another book](books.md). The
+        receipt then names the book. The sender is debited at once, and the other book credits the
+        recipient within seconds. If it refuses the transfer, the sender gets amount and fee back
+        with a message, and the transfer has the status `reversed`.
+
         Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin);
         an internal service's signature.
 

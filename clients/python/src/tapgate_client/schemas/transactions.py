@@ -27,6 +27,7 @@ from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.periods import PeriodBound
 from tapgate_client.schemas.values import (
     ApprovalCode,
+    BookCode,
     CurrencyCode,
     Example,
     Fee,
@@ -294,6 +295,9 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     part of any other transaction that was reversed. `reference` is the reference on the bank
     statement, of a deposit or of a bank posting.
 
+    `book` is the code of the other book in a transfer between books. The party there is the partner
+    that represents that book, with the name of the customer.
+
     Fields without a value are null. Only two fields can be absent: `failure_details`, which admins
     receive for a decline that has details, and `masked`.
 
@@ -303,6 +307,7 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     EXAMPLES: ClassVar = {
+        "book": None,
         "channel": "pos",
         "direction": None,
         "metadata": {"order": "A-17"},
@@ -320,6 +325,7 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     currency: CurrencyCode
     from_: PartyRecord | None = msgspec.field(name="from")
     to: PartyRecord | None
+    book: BookCode | None
     direction: Direction | None
     balance_after: str | None
     card_serial: Serial | None

@@ -35,6 +35,8 @@ RequestId = Annotated[
     str, TextType(example="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d", log_form=LogForm.WORD)
 ]
 Serial = Annotated[str, TextType(example="TAP-000001", log_form=LogForm.WORD)]
+#: Code of an installation among several books.
+BookCode = Annotated[str, TextType(example="south", log_form=LogForm.WORD)]
 #: Type, status or reference name, which is never personal.
 Word = Annotated[str, _WORD]
 #: RFC 3339, UTC.

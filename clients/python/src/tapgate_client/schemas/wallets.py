@@ -29,6 +29,7 @@ from tapgate_client.schemas.transactions import (
 from tapgate_client.schemas.values import (
     AccountBalance,
     BalanceAmount,
+    BookCode,
     CalendarDate,
     CurrencyCode,
     Example,
@@ -148,11 +149,13 @@ class P2pTransferRequest(MoneyRequest, kw_only=True):
 class Recipient(msgspec.Struct, kw_only=True):
     """Transfer recipient, with the part of the name that a sender may see.
 
-    `card_serial` is absent if the transfer was sent to a phone number.
+    `card_serial` is absent if the transfer was sent to a phone number, and `book` if the recipient
+    lives in the same book as the sender.
     """
 
     name: Name | None
     card_serial: Serial | msgspec.UnsetType = msgspec.UNSET
+    book: BookCode | msgspec.UnsetType = msgspec.UNSET
 
 
 class P2pReceipt(Receipt, kw_only=True):

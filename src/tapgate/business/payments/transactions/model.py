@@ -158,6 +158,7 @@ def mask_record(record: TransactionRecord) -> TransactionRecord:
         record,
         from_=mask_party(record.from_),
         to=mask_party(record.to),
+        book=None,
         card_serial=None,
         failure_details=msgspec.UNSET,
         reference=None,
@@ -191,6 +192,7 @@ def _build_record(
     direction, own_side = _find_own_side(transaction, own_accounts)
     original, processor = transaction.original_id, transaction.processor_id
     created_at = clock.format_rfc3339(transaction.created_at)
+    book_party = _show(context.get("book_party"), clean_merchant_name, full=full)
     refunded = transaction.given_back if transaction.type in chart.PAYMENT_TYPES else 0
     return TransactionRecord(
         id=ids.encode(ids.TRANSACTION, transaction.id),
@@ -201,8 +203,9 @@ def _build_record(
         fee_payer=transaction.fee_payer,
         fee_refunded=money.format_decimal(transaction.fee_refunded, currency),
         currency=currency,
-        from_=_build_party_record(transaction.payer, full=full),
-        to=_build_party_record(transaction.payee, full=full),
+        from_=_build_party_record(transaction.payer, full=full, book_party=book_party),
+        to=_build_party_record(transaction.payee, full=full, book_party=book_party),
+        book=context.get("book"),
         direction=direction,
         balance_after=(
             None
@@ -260,14 +263,18 @@ def _find_own_side(
     return None, None
 
 
-def _build_party_record(side: TransactionSide | None, *, full: bool) -> PartyRecord | None:
+def _build_party_record(
+    side: TransactionSide | None, *, full: bool, book_party: str | None
+) -> PartyRecord | None:
+    """Return a party. `book_party` names the customer of another book whom a partner represents."""
     if side is None:
         return None
     holder_type, public_id = get_holder(side.kind, side.owner_id)
+    name = side.holder_name if full else _get_public_name(side)
     return PartyRecord(
         type=holder_type,
         id=public_id or ids.encode(ids.ACCOUNT, side.account_id),
-        name=side.holder_name if full else _get_public_name(side),
+        name=book_party if book_party is not None and side.kind == chart.CLEARING else name,
         card_serial=side.card_serial,
     )
 

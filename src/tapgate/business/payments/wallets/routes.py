@@ -2,8 +2,9 @@
 
 import msgspec
 
-from tapgate.business.customers.subscribers import queries as subscribers
 from tapgate.business.customers.subscribers.restriction import require_account_access
+from tapgate.business.payments.books import recipients
+from tapgate.business.payments.books.recipients import Recipient
 from tapgate.business.payments.transactions.money_requests import (
     build_memo,
     decode_id,
@@ -25,7 +26,7 @@ from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Command, Party
+from tapgate.ledger.commands import Command
 from tapgate_client import ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
@@ -35,10 +36,10 @@ from tapgate_client.schemas.wallets import (
     P2pTransferRequest,
     Quote,
     QuoteRequest,
-    Recipient,
     TransferReceipt,
     TransferRequest,
 )
+from tapgate_client.schemas.wallets import Recipient as RecipientRecord
 
 endpoints = Endpoints("Wallet", owners=NEVER)
 
@@ -88,40 +89,48 @@ async def transfer_p2p(request: RequestContext, body: P2pTransferRequest) -> Rep
     sender pays the fee in addition to the amount. Only the amount counts toward limits. If a
     compliance rule requires a review, the transfer has the status `under_review`: the money is held
     until the review releases it to the recipient or returns it to the sender.
+
+    A recipient whom this installation does not have may live in [another book](books.md). The
+    receipt then names the book. The sender is debited at once, and the other book credits the
+    recipient within seconds. If it refuses the transfer, the sender gets amount and fee back with a
+    message, and the transfer has the status `reversed`.
     """
+    recipient = await _find_recipient(request, body)
     command = Command(
         type=chart.TRANSFER_P2P,
         channel=get_channel(request.principal),
         payer=commands.subscriber_party(decode_id(ids.SUBSCRIBER, body.sender_id)),
-        payee=await _resolve_recipient(request, body),
+        payee=recipient.party,
         amount=to_minor_units(request, body.amount),
         payer_pin=body.pin,
         pin_policy=get_pin_policy(request.principal, chart.TRANSFER_P2P),
         idempotency_key=build_idempotency_key(request, body),
-        context=build_memo(body.memo),
+        context=recipient.add_context(build_memo(body.memo)),
+        caller_error=recipient.caller_error,
+        caller_error_details={"party": "receiver"},
+        book_transfer=recipient.book_transfer,
     )
     result = await submit_request(request, command)
+    customer = recipient.customer
+    name = result.payee_name if customer is None else customer.name
     return result.build_reply(
         P2pReceipt,
-        "Transfer completed",
+        "Transfer completed" if customer is None else "Transfer sent to another book",
         fee_amount=result.fee,
         sender_new_balance=result.payer_balance,
-        recipient=Recipient(
-            name=clean_person_name(result.payee_name) if result.payee_name else None,
+        recipient=RecipientRecord(
+            name=clean_person_name(name) if name else None,
             card_serial=body.recipient_card_serial or msgspec.UNSET,
+            book=msgspec.UNSET if customer is None else customer.book,
         ),
     )
 
 
-async def _resolve_recipient(request: RequestContext, body: P2pTransferRequest) -> Party:
+async def _find_recipient(request: RequestContext, body: P2pTransferRequest) -> Recipient:
     if body.recipient_card_serial is not None:
-        return commands.card_party(body.recipient_card_serial)
+        return await recipients.find_by_card(request.services, body.recipient_card_serial)
     assert body.recipient_phone_number is not None
-    # If the number is not registered, the ledger rejects the command after its replay check.
-    return commands.subscriber_party(
-        await subscribers.find_id_by_phone(request.services.database, body.recipient_phone_number)
-        or 0
-    )
+    return await recipients.find_by_phone(request.services, body.recipient_phone_number)
 
 
 async def _describe_transfer(request: GuardedRequest, body: TransferRequest) -> Proposal | None:

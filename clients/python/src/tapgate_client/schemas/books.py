@@ -1,0 +1,64 @@
+"""Several books: customer lookup, and transfers from customers of another book."""
+
+from typing import Annotated, ClassVar
+
+import msgspec
+
+from tapgate_client.errors import invalid_field
+from tapgate_client.schemas.common import build_missing_field_error
+from tapgate_client.schemas.fields import (
+    Amount,
+    CardSerial,
+    FreeText,
+    Phone,
+    Reference,
+    Text,
+)
+from tapgate_client.schemas.transactions import MoneyRequest, Receipt
+from tapgate_client.schemas.values import BookCode, Example, Id, Money, Name
+
+
+class BookLookup(msgspec.Struct, kw_only=True):
+    """A customer, identified by either a phone number or a card."""
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("card_serial",)
+
+    phone_number: Phone | None = None
+    card_serial: CardSerial | None = None
+
+    def __post_init__(self) -> None:
+        if self.phone_number is None and self.card_serial is None:
+            raise build_missing_field_error("phone_number")
+        if self.phone_number is not None and self.card_serial is not None:
+            raise invalid_field("card_serial", "must not be combined with phone_number")
+
+
+class BookCustomer(msgspec.Struct, frozen=True, kw_only=True):
+    """The book in which a customer lives.
+
+    `name` is the part of the name that a sender may see, or null for a restricted customer.
+    `version` grows with every change of the customer's record, so that of two responses the later
+    one can be recognized.
+    """
+
+    book: BookCode
+    subscriber_id: Id
+    name: Name | None
+    can_receive: bool
+    version: int
+
+
+class BookTransfer(MoneyRequest, kw_only=True):
+    """A transfer from a customer of another book.
+
+    `request_id` is the ID of the transaction that debited the sender there.
+    """
+
+    recipient_id: Reference
+    sender_name: Text
+    amount: Amount
+    memo: Annotated[FreeText, Example("School fees")] | None = None
+
+
+class BookTransferReceipt(Receipt, kw_only=True):
+    amount: Money

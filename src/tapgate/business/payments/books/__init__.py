@@ -1,0 +1,1 @@
+"""Transfers between customers of different books: installations that know each other."""

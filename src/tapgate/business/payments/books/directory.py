@@ -1,0 +1,87 @@
+"""Directory: in which book a customer lives, by phone number or card.
+
+Each book answers for its own customers. Responses of other books are cached for a minute. An entry
+names the subscriber, so that a transfer reaches the person whose name the sender confirmed, even if
+the phone number or the card is assigned to someone else in between.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from tapgate.core.public_names import build_public_name
+from tapgate.http.api.book_peers import BookPeers, LookupKey
+from tapgate.runtime.store.database import Database
+from tapgate_client import ids
+from tapgate_client.errors import unavailable
+from tapgate_client.exceptions import NotFoundError
+from tapgate_client.schemas.books import BookCustomer
+from tapgate_client.schemas.cards import CardStatus
+
+_SELECT: Final = """
+    SELECT s.id, s.first_name, s.last_name, s.restricted, a.status = 'active' AS is_active,
+           (extract(epoch FROM s.updated_at) * 1000)::bigint AS version"""
+_SQL_BY_FIELD: Final[Mapping[str, str]] = {
+    "phone_number": f"""{_SELECT}, true AS is_payable
+        FROM subscribers s JOIN accounts a ON a.id = s.account_id
+        WHERE s.phone_number = $1 AND a.status <> 'closed'""",
+    "card_serial": f"""{_SELECT},
+               c.status = '{CardStatus.ACTIVE}' AND coalesce(c.expires_at > now(), true)
+                   AS is_payable
+        FROM cards c JOIN accounts a ON a.id = c.account_id
+        JOIN subscribers s ON s.account_id = a.id
+        WHERE c.serial = $1 AND a.status <> 'closed'""",
+}
+
+
+async def find_own(database: Database, peers: BookPeers, key: LookupKey) -> BookCustomer | None:
+    """Return a customer of this book, or None."""
+    field, value = key
+    row = await database.fetchrow(_SQL_BY_FIELD[field], value)
+    if row is None:
+        return None
+    name = None if row["restricted"] else build_public_name(row["first_name"], row["last_name"])
+    return BookCustomer(
+        book=peers.own_code or "",
+        subscriber_id=ids.encode(ids.SUBSCRIBER, row["id"]),
+        name=name,
+        can_receive=row["is_active"] and row["is_payable"],
+        version=row["version"],
+    )
+
+
+async def find_elsewhere(peers: BookPeers, key: LookupKey) -> BookCustomer | None:
+    """Return a customer of another book, or None.
+
+    Of several books that have the customer, the first in the settings counts. Raises 503 if no book
+    has the customer and one of them does not respond.
+    """
+    if not peers.codes:
+        return None
+    known = peers.directory.get(key)
+    if known is not None:
+        return known.customer
+    found = await asyncio.gather(
+        *(_ask(peers, code, key) for code in peers.codes), return_exceptions=True
+    )
+    customer = next((one for one in found if isinstance(one, BookCustomer)), None)
+    if customer is None and any(isinstance(one, BaseException) for one in found):
+        raise unavailable("The directory of another book does not respond. Try again shortly.")
+    peers.directory.put(key, customer)
+    return customer
+
+
+async def _ask(peers: BookPeers, code: str, key: LookupKey) -> BookCustomer | None:
+    field, value = key
+    try:
+        customer = await peers.get_client(code).books.look_up(**{field: value})
+    except NotFoundError:
+        return None
+    # The code by which this book knows the other one, whatever the other one calls itself.
+    return BookCustomer(
+        book=code,
+        subscriber_id=customer.subscriber_id,
+        name=customer.name,
+        can_receive=customer.can_receive,
+        version=customer.version,
+    )

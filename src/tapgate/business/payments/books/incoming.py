@@ -1,0 +1,54 @@
+"""Transfers from customers of another book: the credit, and its outcome for the other book."""
+
+import msgspec
+
+from tapgate.business.payments.books.recipients import build_context
+from tapgate.business.payments.transactions.money_requests import build_memo, decode_id
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import (
+    Command,
+    Outcome,
+    PartnerReference,
+    ScopedIdempotencyKey,
+)
+from tapgate.ledger.engine.group_commit import Ledger
+from tapgate.runtime.store.database import Database
+from tapgate_client import ids
+from tapgate_client.errors import Code
+from tapgate_client.schemas.books import BookTransfer
+from tapgate_client.schemas.transactions import Channel
+
+
+def build_credit(
+    book: str, partner_id: int, key: ScopedIdempotencyKey, body: BookTransfer, amount: int
+) -> Command:
+    """Build the command that credits the recipient.
+
+    The partner reference outlives the idempotency key, which is deleted after some days.
+    """
+    return Command(
+        type=chart.TRANSFER_P2P,
+        channel=Channel.PARTNER,
+        payer=commands.partner_party(partner_id),
+        payee=commands.subscriber_party(decode_id(ids.SUBSCRIBER, body.recipient_id)),
+        amount=amount,
+        idempotency_key=key,
+        reference=PartnerReference(partner_id, key.request_id),
+        context={**(build_memo(body.memo) or {}), **build_context(book, body.sender_name)},
+    )
+
+
+async def credit(ledger: Ledger, database: Database, command: Command) -> Outcome:
+    """Execute a credit. A replay has the outcome of a review that has ended."""
+    outcome = await ledger.submit(command)
+    result = outcome.result
+    if not outcome.replayed or result is None or result.status != chart.UNDER_REVIEW:
+        return outcome
+    row = await database.fetchrow(
+        "SELECT status, failure_code FROM transactions WHERE id = $1", result.transaction_id
+    )
+    assert row is not None
+    if row["status"] == chart.FAILED:
+        return msgspec.structs.replace(outcome, code=Code(row["failure_code"]))
+    reviewed = msgspec.structs.replace(result, status=row["status"])
+    return msgspec.structs.replace(outcome, result=reviewed)

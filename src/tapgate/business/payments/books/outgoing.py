@@ -1,0 +1,194 @@
+"""Delivers transfers to customers of another book, and returns those that it refuses.
+
+A transfer is repeated under the same idempotency key, its transaction ID, until the other book says
+what happened to it. The other book credits it at most once, so it does not matter which side is
+killed, or how many processes deliver a transfer. A refusal is final there, so the money goes back
+to the sender: in full, fee included, and once, because the ledger reverses a transaction once.
+"""
+
+import asyncio
+from typing import Any, Final, NamedTuple, NoReturn
+
+import asyncpg
+import structlog
+
+from tapgate.http.api.book_peers import BookPeers
+from tapgate.http.api.services import Services
+from tapgate.ledger import chart
+from tapgate.ledger.commands import Reversal
+from tapgate.ledger.effects.pending_notifications import REFUSED_BY_CONTEXT_KEY
+from tapgate.runtime.background import run_periodically
+from tapgate.runtime.store.work_queue import WorkQueue, compute_backoff
+from tapgate_client import ids, money
+from tapgate_client.errors import Code
+from tapgate_client.exceptions import ApiError as PeerError
+from tapgate_client.exceptions import TapgateError
+from tapgate_client.schemas.books import BookTransferReceipt
+from tapgate_client.schemas.transactions import Channel
+
+POLL_INTERVAL_SECONDS: Final = 0.5
+_MAX_CONCURRENT: Final = 16
+_UNKNOWN_SENDER: Final = "Customer"
+_DECLINE_STATUSES: Final = range(400, 429)
+#: A subscriber ID is never reused, so one that does not exist can never get the money later.
+_FINAL_REJECTIONS: Final = frozenset({Code.SUBSCRIBER_NOT_FOUND.value})
+
+_log = structlog.get_logger()
+
+QUEUE: Final = WorkQueue(
+    "book_transfers", "job.id, job.attempts, job.book, job.recipient_id, job.refusal_code"
+)
+BACKLOG_SQL: Final = QUEUE.build_backlog_sql("book_transfers")
+
+#: The recipient gets what the other book's clearing account was credited: the amount, without a
+#: fee that the recipient pays.
+_SELECT_TRANSFER: Final = """
+    SELECT t.status, t.currency, t.context ->> 'memo' AS memo,
+           CASE WHEN s.restricted THEN $2 ELSE b.sender_name END AS sender_name,
+           (SELECT sum(CASE credit_account WHEN t.to_account THEN amount ELSE -amount END)::bigint
+            FROM entries WHERE transaction_id = t.id
+              AND t.to_account IN (credit_account, debit_account)) AS amount
+    FROM book_transfers b JOIN transactions t ON t.id = b.id
+    LEFT JOIN subscribers s ON s.account_id = t.from_account
+    WHERE b.id = $1 AND t.id = $1"""
+#: A transfer that has ended does not change, whichever process has ended it.
+_END: Final = """
+    UPDATE book_transfers SET status = $2, refusal_code = coalesce($3, refusal_code),
+           remote_transaction_id = coalesce($4, remote_transaction_id), error = NULL, ended_at = $5
+    WHERE id = $1 AND status = 'pending'"""
+_POSTPONE: Final = """
+    UPDATE book_transfers SET next_attempt_at = $3, error = $4,
+           refusal_code = coalesce($5, refusal_code)
+    WHERE id = $1 AND attempts = $2 AND status = 'pending'"""
+
+
+class _Job(NamedTuple):
+    id: int
+    attempts: int
+    book: str
+    recipient_id: str
+    refusal_code: str | None
+
+
+class BookTransferWorker:
+    """Background worker. Any number of processes may run it."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._database = services.queue_database
+
+    async def run(self) -> NoReturn:
+        await run_periodically(
+            self.deliver_due, every=POLL_INTERVAL_SECONDS, name="book_transfers.deliver"
+        )
+
+    async def deliver_due(self) -> None:
+        while len(await self._deliver_batch()) == _MAX_CONCURRENT:
+            pass
+
+    async def _deliver_batch(self) -> list[asyncpg.Record]:
+        rows = await QUEUE.lease(self._database, now=self._services.clock(), limit=_MAX_CONCURRENT)
+        await asyncio.gather(*(self._process(_Job(*row)) for row in rows))
+        return rows
+
+    async def _process(self, job: _Job) -> None:
+        """Take one step: deliver the transfer, or return it if it was refused."""
+        row = await self._database.fetchrow(_SELECT_TRANSFER, job.id, _UNKNOWN_SENDER)
+        assert row is not None
+        if row["status"] == chart.UNDER_REVIEW:
+            await self._postpone(job, "The transfer is under review.")
+        elif row["status"] == chart.FAILED:
+            await self._end(job, "canceled")
+        elif row["status"] == chart.REVERSED:
+            await self._end(job, "returned")
+        elif job.refusal_code is not None:
+            await self._return(job, job.refusal_code)
+        else:
+            await self._deliver(job, row)
+
+    async def _deliver(self, job: _Job, row: asyncpg.Record) -> None:
+        peers = self._services.book_peers
+        if job.book not in peers.codes:
+            await self._postpone(job, "The book is not in the settings.")
+            return
+        try:
+            receipt = await _send(peers, job, row)
+        except _RefusedError as error:
+            await self._return(job, str(error))
+        except TapgateError as error:
+            code = error.code if isinstance(error, PeerError) else type(error).__name__
+            await self._postpone(job, str(code))
+        else:
+            if receipt.status == chart.UNDER_REVIEW:
+                await self._postpone(job, "The other book reviews the transfer.")
+            else:
+                await self._end(job, "delivered", remote_transaction_id=receipt.transaction_id)
+
+    async def _return(self, job: _Job, code: str) -> None:
+        outcome = await self._services.ledger.submit(
+            Reversal(
+                original_id=job.id,
+                amount=None,
+                channel=Channel.PARTNER,
+                context={REFUSED_BY_CONTEXT_KEY: job.book, "memo": code},
+                is_refused=True,
+            )
+        )
+        if outcome.code is None:
+            await self._end(job, "returned", refusal_code=code)
+            return
+        # Another process has returned it already, or the clearing account lacks the money because
+        # customers of the other book have spent it: then the next attempt succeeds after a
+        # settlement.
+        _log.warning("book_transfers.not_returned", book=job.book, code=str(outcome.code))
+        await self._postpone(job, str(outcome.code), refusal_code=code)
+
+    async def _end(
+        self,
+        job: _Job,
+        status: str,
+        *,
+        refusal_code: str | None = None,
+        remote_transaction_id: str | None = None,
+    ) -> None:
+        await self._database.execute(
+            _END, job.id, status, refusal_code, remote_transaction_id, self._services.clock()
+        )
+
+    async def _postpone(self, job: _Job, error: str, *, refusal_code: str | None = None) -> None:
+        due_at = self._services.clock() + compute_backoff(job.attempts)
+        await self._database.execute(_POSTPONE, job.id, job.attempts, due_at, error, refusal_code)
+
+
+class _RefusedError(Exception):
+    """The other book will never credit the transfer. The message is the error code."""
+
+
+async def _send(peers: BookPeers, job: _Job, row: Any) -> BookTransferReceipt:
+    """Send a transfer. An error that may be a refusal is followed by another attempt at once.
+
+    A decline is final if it is replayed: the other book has stored it, so no delayed request can
+    still succeed.
+    """
+    try:
+        return await _send_once(peers, job, row)
+    except PeerError as error:
+        if not error.replayed and error.status in _DECLINE_STATUSES:
+            return await _send_once(peers, job, row)
+        raise
+
+
+async def _send_once(peers: BookPeers, job: _Job, row: Any) -> BookTransferReceipt:
+    try:
+        return await peers.get_client(job.book).books.receive_transfer(
+            recipient_id=job.recipient_id,
+            sender_name=row["sender_name"],
+            amount=money.format_decimal(row["amount"], row["currency"]),
+            currency=row["currency"],
+            memo=row["memo"],
+            request_id=ids.encode(ids.TRANSACTION, job.id),
+        )
+    except PeerError as error:
+        if error.replayed or error.code in _FINAL_REJECTIONS:
+            raise _RefusedError(str(error.code)) from None
+        raise

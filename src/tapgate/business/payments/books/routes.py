@@ -1,0 +1,100 @@
+"""Endpoints between books: customer lookup, and transfers from customers of another book."""
+
+from tapgate.business.payments.books import directory, incoming
+from tapgate.business.payments.transactions.money_requests import MoneyResult
+from tapgate.http.api.access import Access
+from tapgate.http.api.idempotency import build_idempotency_key, require_idempotency_key
+from tapgate.http.api.notice_declarations import Unnoticed
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
+from tapgate.http.api.request_context import RequestContext
+from tapgate.http.endpoint import Endpoints, Reply
+from tapgate_client import money
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.books import (
+    BookCustomer,
+    BookLookup,
+    BookTransfer,
+    BookTransferReceipt,
+)
+
+endpoints = Endpoints("Books", "/api/v1/books", owners=NEVER)
+
+
+@endpoints.post(
+    "/lookup",
+    access=Access(scope="subscribers:read", service=True, hmac="partner"),
+    errors=(Code.SUBSCRIBER_NOT_FOUND, Code.CARD_NOT_FOUND),
+    objects=ObjectAccess.ANY,
+    effect="reads",
+)
+async def look_up(request: RequestContext, body: BookLookup) -> BookCustomer:
+    """Get the book in which a customer lives, by phone number or card.
+
+    A partner that represents another book gets only customers of this book. For every other caller,
+    the other books are asked for a customer whom this book does not have.
+    """
+    services = request.services
+    field = "phone_number" if body.card_serial is None else "card_serial"
+    key = (field, body.phone_number or body.card_serial or "")
+    is_peer = request.principal.kind == "partner"
+    if is_peer:
+        _require_peer(request)
+    customer = await directory.find_own(services.database, services.book_peers, key)
+    if customer is None and not is_peer:
+        customer = await directory.find_elsewhere(services.book_peers, key)
+    if customer is None:
+        raise ApiError(
+            Code.SUBSCRIBER_NOT_FOUND if field == "phone_number" else Code.CARD_NOT_FOUND
+        )
+    return customer
+
+
+@endpoints.post(
+    "/transfers",
+    access=Access(hmac="partner"),
+    moves_money=True,
+    requires=(require_idempotency_key,),
+    errors=(
+        Code.SUBSCRIBER_NOT_FOUND,
+        Code.SUBSCRIBER_BLOCKED,
+        Code.PARTNER_SUSPENDED,
+        Code.COMPLIANCE_REJECTED,
+        Code.INSUFFICIENT_FUNDS,
+        Code.MAX_BALANCE_EXCEEDED,
+    ),
+    objects=ObjectAccess.PARTNER,
+    unnoticed=Unnoticed.RECEIPT,
+)
+async def receive_transfer(
+    request: RequestContext, body: BookTransfer
+) -> Reply[BookTransferReceipt]:
+    """Credit a transfer from a customer of another book.
+
+    Only a partner that represents another book can do this. `request_id` is the ID of the
+    transaction there. The money comes from the partner's account, within its overdraft limit, and
+    the recipient's limits and the compliance rules of this book apply.
+
+    The transfer is refused for good if a decline is replayed, or if the recipient does not exist.
+    The other book then returns the money to the sender. After a review, a replay has the outcome:
+    `completed`, or the decline.
+    """
+    code = _require_peer(request)
+    partner_id = request.principal.partner_id
+    key = build_idempotency_key(request, body)
+    assert partner_id is not None
+    assert key is not None
+    services = request.services
+    amount = money.parse(body.amount, services.settings.currency)
+    command = incoming.build_credit(code, partner_id, key, body, amount)
+    outcome = await incoming.credit(services.ledger, services.database, command)
+    result = MoneyResult(outcome, services.settings.currency)
+    return result.build_reply(BookTransferReceipt, "Transfer credited")
+
+
+def _require_peer(request: RequestContext) -> str:
+    """Return the code of the book whose partner signed the request, or raise FORBIDDEN."""
+    code = request.services.book_peers.find_code(request.principal.partner_id)
+    if code is None:
+        raise ApiError(Code.FORBIDDEN, details={"required": ["a partner that represents a book"]})
+    return code

@@ -1,0 +1,101 @@
+"""Clients for the other books, and the directory entries that this process has received."""
+
+import time
+from collections import OrderedDict
+from typing import Final, NamedTuple
+
+import httpx2
+
+from tapgate.core.settings import Settings
+from tapgate_client import ids
+from tapgate_client.client import AsyncTapgateClient
+from tapgate_client.credentials import PartnerKey
+from tapgate_client.retries import NO_RETRIES
+from tapgate_client.schemas.books import BookCustomer
+
+_TIMEOUT_SECONDS: Final = 10.0
+#: A stale entry cannot misdirect money: it names a subscriber ID, not a phone number.
+_ENTRY_SECONDS: Final = 60.0
+_MISSING_SECONDS: Final = 10.0
+_MAX_ENTRIES: Final = 10_000
+
+#: What identifies a customer: the name of the field, and its value.
+LookupKey = tuple[str, str]
+
+
+class _Entry(NamedTuple):
+    customer: BookCustomer | None
+    expires_at: float
+
+
+class DirectoryCache:
+    """Customers of other books, or None for one that no book has."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[LookupKey, _Entry] = OrderedDict()
+
+    def get(self, key: LookupKey) -> _Entry | None:
+        entry = self._entries.get(key)
+        return None if entry is None or entry.expires_at < time.monotonic() else entry
+
+    def put(self, key: LookupKey, customer: BookCustomer | None) -> None:
+        """Store a response, unless it is older than the stored one."""
+        known = self._entries.pop(key, None)
+        if (
+            known is not None
+            and known.customer is not None
+            and customer is not None
+            and known.customer.subscriber_id == customer.subscriber_id
+            and known.customer.version > customer.version
+        ):
+            customer = known.customer
+        seconds = _MISSING_SECONDS if customer is None else _ENTRY_SECONDS
+        self._entries[key] = _Entry(customer, time.monotonic() + seconds)
+        if len(self._entries) > _MAX_ENTRIES:
+            self._entries.popitem(last=False)
+
+
+class BookPeers:
+    """The other books. Each is known by its code, and by the partner that represents it here."""
+
+    def __init__(self, settings: Settings, http: httpx2.AsyncBaseTransport | None = None) -> None:
+        self.own_code = settings.book
+        self._peers = settings.book_peers
+        self._secrets = settings.book_secrets
+        self._http = http
+        self._clients: dict[str, AsyncTapgateClient] = {}
+        self.directory = DirectoryCache()
+
+    @property
+    def codes(self) -> list[str]:
+        return list(self._peers)
+
+    def find_code(self, partner_id: int | None) -> str | None:
+        """Return the code of the book that a partner represents, or None."""
+        for code in self._peers:
+            if self.get_partner_id(code) == partner_id:
+                return code
+        return None
+
+    def get_partner_id(self, code: str) -> int:
+        partner_id = ids.decode(ids.PARTNER, self._peers[code].partner)
+        assert partner_id is not None
+        return partner_id
+
+    def get_client(self, code: str) -> AsyncTapgateClient:
+        """Return the client for a book. It sends each request once: the worker repeats it."""
+        client = self._clients.get(code)
+        if client is None:
+            peer = self._peers[code]
+            client = self._clients[code] = AsyncTapgateClient(
+                peer.url,
+                PartnerKey(peer.key, peer.own_partner, self._secrets[code]),
+                retries=NO_RETRIES,
+                timeout=_TIMEOUT_SECONDS,
+                http=self._http,
+            )
+        return client
+
+    async def close(self) -> None:
+        for client in self._clients.values():
+            await client.close()
