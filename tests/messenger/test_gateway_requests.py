@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from builders.books import configure_peer
 from builders.card_proofs import create_signing_card, tap
 from builders.participants import create_card
 from cases import each
@@ -17,6 +18,7 @@ from tapgate.messenger.model import Card, GatewayUnreachable, RequestRejected, R
 from tapgate.server.gateway import create_app
 from tapgate_client import AsyncTapgateClient
 from tapgate_client.errors import Code
+from tapgate_client.schemas.books import BookCustomer
 from tapgate_client.schemas.cards import DisclosedCard
 
 
@@ -98,6 +100,32 @@ async def test_payee_name_matches_the_receipt(
         )
         assert receipt.recipient.name == found.name
     assert await perform(gateway, gateway_requests.FindPayeeByCard(card_serial="NO-SUCH-1")) is None
+
+
+async def test_payee_in_another_book_is_named_with_the_book(
+    harness: Harness, gateway: AsyncTapgateClient
+) -> None:
+    await configure_peer(harness, "south")
+    sender, phone = await harness.create_subscriber(balance="100.00"), harness.new_phone_number()
+    customer = BookCustomer(
+        book="south", subscriber_id="sub_1", name="Fatu S.", can_receive=True, version=1
+    )
+    directory = harness.services.book_peers.directory
+    for key in (("phone_number", phone), ("card_serial", "SOUTH-1")):
+        directory.put(key, customer)
+    for payee, request in (
+        (phone, gateway_requests.FindPayeeByPhone(phone=phone)),
+        ("SOUTH-1", gateway_requests.FindPayeeByCard(card_serial="SOUTH-1")),
+    ):
+        found = await perform(gateway, request)
+        assert (found.name, found.book, found.payee) == ("Fatu S. (south)", "south", payee)
+        send = gateway_requests.SendMoney(
+            request_id=f"to-{payee}", sender_id=sender["id"], payee=payee, amount="10.00", pin=PIN
+        )
+        receipt = await perform(gateway, send)
+        assert (receipt.recipient.name, receipt.recipient.book) == ("Fatu S.", "south")
+    rows = await harness.database.fetch("SELECT book, recipient_id FROM book_transfers")
+    assert [tuple(row) for row in rows] == [("south", "sub_1")] * 2
 
 
 async def test_payee_cannot_receive_money_with_a_blocked_card(

@@ -235,6 +235,27 @@ class Payee(msgspec.Struct, frozen=True, kw_only=True):
     #: Card serial, or phone number, which starts with a plus sign.
     payee: str
     subscriber_id: str
+    #: Code of the other book in which the payee lives.
+    book: str | None = None
+
+
+async def _find_in_other_book(
+    gateway: AsyncTapgateClient,
+    *,
+    phone_number: str | None = None,
+    card_serial: str | None = None,
+) -> Payee | None:
+    try:
+        customer = await gateway.books.look_up(phone_number=phone_number, card_serial=card_serial)
+    except client.NotFoundError:
+        return None
+    return Payee(
+        name=f"{customer.name} ({customer.book})" if customer.name else customer.book,
+        can_receive=customer.can_receive,
+        payee=phone_number or card_serial or "",
+        subscriber_id=customer.subscriber_id,
+        book=customer.book,
+    )
 
 
 class FindPayeeByCard(GatewayRequest, frozen=True, kw_only=True):
@@ -244,7 +265,7 @@ class FindPayeeByCard(GatewayRequest, frozen=True, kw_only=True):
         try:
             card = await gateway.cards.get(self.card_serial)
         except client.NotFoundError:
-            return None
+            return await _find_in_other_book(gateway, card_serial=self.card_serial)
         if card.subscriber_id is None:
             return None
         if card.type == CardType.PARENT:
@@ -265,7 +286,7 @@ class FindPayeeByPhone(GatewayRequest, frozen=True, kw_only=True):
     async def perform(self, gateway: AsyncTapgateClient) -> Payee | None:
         found = await find_subscriber(gateway, self.phone)
         if found is None:
-            return None
+            return await _find_in_other_book(gateway, phone_number=self.phone)
         return Payee(
             name=_format_public_name(found),
             can_receive=True,

@@ -133,6 +133,8 @@ def _handle_payee(turn: Turn, payee: Payee | None) -> Next:
     else:
         # The fact holds a card serial or a phone number. Its name is that of stored conversations.
         turn.set_facts(payee_name=payee.name, payee_card=payee.payee)
+        if payee.book is not None:
+            turn.set_facts(payee_book=payee.book)
         return "on"
     return _ask_recipient_again(turn)
 
@@ -176,7 +178,7 @@ def _parse_amount(turn: Turn, text: str) -> ParsedAnswer:
     facts = _parse_transfer_facts(turn, text)
     if "to" not in facts:
         return None
-    turn.clear_facts("payee", "payee_name", "payee_card", "no")
+    turn.clear_facts("payee", "payee_name", "payee_card", "payee_book", "no")
     return facts
 
 
@@ -184,7 +186,7 @@ def _parse_amount(turn: Turn, text: str) -> ParsedAnswer:
 
 
 #: Facts about the recipient, and facts that follow from recipient and amount.
-_RECIPIENT_FACTS: Final = ("to", "unknown", "payee", "payee_name", "payee_card")
+_RECIPIENT_FACTS: Final = ("to", "unknown", "payee", "payee_name", "payee_card", "payee_book")
 _QUOTE_FACTS: Final = ("quote", "fee", "total", "currency", "confirmed")
 
 
@@ -218,7 +220,10 @@ def _build_quote_request(turn: Turn) -> ClientRequest:
         type=TransactionType.TRANSFER_P2P,
         amount=turn.facts["amount"],
         sender_id=turn.subscriber.id,
-        recipient_card_serial=None if is_phone_payee(payee) else payee,
+        # This book has no card of another book.
+        recipient_card_serial=(
+            None if is_phone_payee(payee) or "payee_book" in turn.facts else payee
+        ),
     )
 
 
