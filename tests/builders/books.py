@@ -111,6 +111,9 @@ class Book:
         )
         return balance
 
+    async def list_pending(self) -> list[str]:
+        return [status for status in await self.list_statuses() if status == "pending"]
+
     async def list_statuses(self) -> list[str]:
         rows = await self.services.database.fetch("SELECT status FROM book_transfers ORDER BY id")
         return [row["status"] for row in rows]
