@@ -40,6 +40,7 @@ class Code(StrEnum):
     MAX_BALANCE_EXCEEDED = "MAX_BALANCE_EXCEEDED"
     SUBSCRIBER_NOT_FOUND = "SUBSCRIBER_NOT_FOUND"
     CARD_NOT_FOUND = "CARD_NOT_FOUND"
+    CARD_IN_OTHER_BOOK = "CARD_IN_OTHER_BOOK"
     KEYSET_NOT_FOUND = "KEYSET_NOT_FOUND"
     AGENT_NOT_FOUND = "AGENT_NOT_FOUND"
     PROCESSOR_NOT_FOUND = "PROCESSOR_NOT_FOUND"
@@ -140,6 +141,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.MAX_BALANCE_EXCEEDED: (403, "Receiver's maximum balance exceeded"),
     Code.SUBSCRIBER_NOT_FOUND: (404, "Subscriber not found"),
     Code.CARD_NOT_FOUND: (404, "Card not found"),
+    Code.CARD_IN_OTHER_BOOK: (404, "Card of another book"),
     Code.KEYSET_NOT_FOUND: (404, "Keyset not found"),
     Code.AGENT_NOT_FOUND: (404, "Agent not found"),
     Code.PROCESSOR_NOT_FOUND: (404, "Processor not found"),

@@ -6,6 +6,7 @@ const TEXTS = {
   ACCOUNT_LOCKED: translate("The PIN is locked after too many wrong attempts."),
   PIN_REQUIRED: translate("This payment requires a PIN."),
   CARD_NOT_FOUND: translate("Card not found."),
+  CARD_IN_OTHER_BOOK: translate("This card belongs to another book and cannot pay here."),
   CARD_NOT_ACTIVE: translate("This card is not active. It may be blocked, lost, expired or unassigned."),
   CARD_PROOF_REQUIRED: translate("Tap the card. This payment requires a card that signs its taps."),
   CARD_NOT_GENUINE: translate("This card is not genuine."),

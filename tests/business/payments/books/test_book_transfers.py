@@ -335,3 +335,21 @@ async def test_lookup_names_the_book_for_services_and_only_own_customers_for_pee
         f"{V1}/books/lookup", json=phone, auth=north.harness.get_service_auth()
     )
     assert len(north.link.requests) == 1
+
+
+async def test_terminal_names_the_book_of_a_foreign_card(books: Books) -> None:
+    north, south = books
+    _, recipient = await create_people(books)
+    serial = await south.harness.create_card(recipient["id"])
+    shop = await north.harness.create_processor()
+    for path, body in (
+        ("/pos/payment", {"card_serial": serial, "amount": "5.00", "request_id": "one"}),
+        ("/payment", {"card_serial": serial, "amount": "5.00", "request_id": "two"}),
+        ("/pos/lookup-card", {"card_identifier": serial}),
+    ):
+        response = await north.harness.post(f"{V1}{path}", json=body, auth=shop)
+        assert parse_error(response) == (404, "CARD_IN_OTHER_BOOK"), path
+        assert response.json()["details"] == {"book": "south"}
+    unknown = {"card_serial": "NOBODY-1", "amount": "5.00", "request_id": "three"}
+    response = await north.harness.post(f"{V1}/pos/payment", json=unknown, auth=shop)
+    assert parse_error(response) == (404, "CARD_NOT_FOUND")

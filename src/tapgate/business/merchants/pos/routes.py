@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from tapgate.business.merchants.pos import cards, outcomes, payments
+from tapgate.business.merchants.pos import cards, foreign_cards, outcomes, payments
 from tapgate.business.merchants.pos.cards import PresentedCard
 from tapgate.business.payments.transactions.model import calculate_approval_code
 from tapgate.business.payments.transactions.money_requests import (
@@ -23,7 +23,7 @@ from tapgate.ledger.card_proofs.proof_verifier import ProofResult
 from tapgate.ledger.chart import COMPLETED, FAILED
 from tapgate.ledger.commands import Outcome
 from tapgate_client import ids
-from tapgate_client.errors import Code
+from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.card_proofs import CardProof
 from tapgate_client.schemas.pos import (
     InAppPaymentRequest,
@@ -53,6 +53,7 @@ _PROOF_ERRORS = (Code.CARD_NOT_GENUINE, Code.CARD_PROOF_USED)
 _VERIFY_ERRORS = (Code.CARD_NOT_FOUND, Code.CARD_PROOF_REQUIRED, *_PROOF_ERRORS)
 _PAYMENT_ERRORS = (
     *_VERIFY_ERRORS,
+    Code.CARD_IN_OTHER_BOOK,
     Code.PIN_REQUIRED,
     Code.CARD_NOT_ACTIVE,
     Code.SUBSCRIBER_BLOCKED,
@@ -92,8 +93,7 @@ async def pay_at_terminal(
     with the tap of another card returns the original response. Use a new `request_id` for every
     payment.
     """
-    command = await payments.build_payment(request, body)
-    return _build_receipt(await submit_request(request, command), body.metadata)
+    return await _pay(request, body)
 
 
 @pos_endpoints.post(
@@ -123,7 +123,7 @@ async def verify_terminal_card(
 
 @pos_endpoints.post(
     "/lookup-card",
-    errors=(Code.CARD_NOT_FOUND, *_PROOF_ERRORS),
+    errors=(Code.CARD_NOT_FOUND, Code.CARD_IN_OTHER_BOOK, *_PROOF_ERRORS),
     objects=ObjectAccess.ANY,
     effect="reads",
 )
@@ -186,6 +186,15 @@ async def get_payment_outcome(
     return PaymentOutcomeRecord(**msgspec.structs.asdict(receipt))
 
 
+async def _pay(request: RequestContext, body: InAppPaymentRequest) -> Reply[PaymentReceipt]:
+    command = await payments.build_payment(request, body)
+    try:
+        result = await submit_request(request, command)
+    except ApiError as error:
+        raise await foreign_cards.explain(request, body.card_serial, error) from None
+    return _build_receipt(result, body.metadata)
+
+
 def _build_receipt(result: MoneyResult, metadata: dict[str, Any] | None) -> Reply[PaymentReceipt]:
     is_completed = result.status == COMPLETED
     return result.build_reply(
@@ -213,12 +222,15 @@ async def _look_up_card(request: RequestContext, body: LookupCardRequest) -> Loo
     _touch_terminal(request)
     services = request.services
     proof = await _verify_proof(request, body.card_proof)
-    return await cards.look_up(
-        services.database,
-        _build_presented_card(request, body.card_identifier, proof),
-        now=services.clock(),
-        open_tx=services.transaction,
-    )
+    try:
+        return await cards.look_up(
+            services.database,
+            _build_presented_card(request, body.card_identifier, proof),
+            now=services.clock(),
+            open_tx=services.transaction,
+        )
+    except ApiError as error:
+        raise await foreign_cards.explain(request, body.card_identifier, error) from None
 
 
 async def _verify_proof(request: RequestContext, proof: CardProof | None) -> ProofResult | None:
@@ -259,8 +271,7 @@ for _prefix, _suffix in _PREFIXES:
 
         Requires an idempotency key. No PIN can be entered, so the no-PIN limits always apply.
         """
-        command = await payments.build_payment(request, body)
-        return _build_receipt(await submit_request(request, command), body.metadata)
+        return await _pay(request, body)
 
     @in_app_endpoints.post(
         f"{_prefix}/verify-card",
@@ -283,7 +294,7 @@ for _prefix, _suffix in _PREFIXES:
 
     @in_app_endpoints.post(
         f"{_prefix}/lookup-card",
-        errors=(Code.CARD_NOT_FOUND, *_PROOF_ERRORS),
+        errors=(Code.CARD_NOT_FOUND, Code.CARD_IN_OTHER_BOOK, *_PROOF_ERRORS),
         operation_id=f"look_up_in_app_card{_suffix}",
         effect="reads",
     )
