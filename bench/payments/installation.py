@@ -91,10 +91,14 @@ def _to_megabytes(count: int) -> float:
 
 @contextlib.asynccontextmanager
 async def run_installation(
-    folder: Path, *, workers: int, settings: Mapping[str, str] | None = None
+    folder: Path,
+    *,
+    workers: int,
+    settings: Mapping[str, str] | None = None,
+    port: int | None = None,
 ) -> AsyncIterator[Installation]:
     """Run a gateway, and stop it with SIGTERM at the end. `settings` are added to its own."""
-    data_dir, port = folder / "data", _find_free_port()
+    data_dir, port = folder / "data", port or find_free_port()
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")
     }
@@ -128,6 +132,6 @@ async def run_installation(
         await process.communicate()
 
 
-def _find_free_port() -> int:
+def find_free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
