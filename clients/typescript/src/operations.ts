@@ -672,6 +672,34 @@ export class Operations extends Transport {
   }
 
   /**
+   * Get this book's balances by account kind, and what it owes the book that asks.
+   *
+   * Only a partner that represents another book can do this. `balance` is credits minus debits.
+   * `in_transit` is what this book has debited for transfers to the other book that are not final
+   * yet.
+   *
+   * Access: a partner's signature.
+   */
+  getPosition(options?: RequestOptions): Promise<schemas.BookPosition> {
+    return this.send("GET", `/api/v1/books/position`, {}, options);
+  }
+
+  /**
+   * Get the consolidated balances of this book and all others.
+   *
+   * `accounts` adds up the balances of all books by account kind, as credits minus debits; their sum
+   * is zero. The clearing accounts of the books for each other cancel out, except for transfers in
+   * transit. In each row, `difference` is what both books owe each other minus what is in transit:
+   * zero, unless a transfer was delivered between the two readings. A book that does not respond has
+   * null figures, and `is_complete` is false.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  getBookReport(options?: RequestOptions): Promise<schemas.BookReport> {
+    return this.send("GET", `/api/v1/books/report`, {}, options);
+  }
+
+  /**
    * Take a payment by card.
    *
    * Requires an idempotency key. The PIN is required above the no-PIN limit for the cardholder's KYC

@@ -806,6 +806,12 @@ export type BatchSourceType = "partner" | "platform";
 
 export type BatchStatus = "draft" | "validated" | "running" | "completed" | "completed_with_errors" | "cancelled";
 
+/** Total balance of one account kind: credits minus debits. */
+export interface BookAccountBalance {
+  kind: AccountKind;
+  balance: string;
+}
+
 /**
  * The book in which a customer lives.
  *
@@ -827,6 +833,34 @@ export interface BookLookup {
   phone_number?: string | null;
   /** 1 to 32 letters, digits or dashes */
   card_serial?: string | null;
+}
+
+/** Balances of a book, and what it owes the book that asks. */
+export interface BookPosition {
+  book: string;
+  as_of: string;
+  currency: string;
+  owed: string;
+  in_transit: string;
+  accounts: BookAccountBalance[];
+}
+
+/** Balances of all books together. */
+export interface BookReport {
+  as_of: string;
+  currency: string;
+  books: BookReportRow[];
+  accounts: BookAccountBalance[];
+  is_complete: boolean;
+}
+
+/** What this book and another one owe each other. */
+export interface BookReportRow {
+  book: string;
+  owed: string;
+  owed_by_book: string | null;
+  in_transit: string | null;
+  difference: string | null;
 }
 
 /**

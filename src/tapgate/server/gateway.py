@@ -33,6 +33,7 @@ from tapgate.business.disputes import routes as disputes
 from tapgate.business.finance.bank_accounts import routes as bank_accounts
 from tapgate.business.finance.batches import routes as batches
 from tapgate.business.finance.batches.worker import BatchWorker
+from tapgate.business.finance.book_report import routes as book_report
 from tapgate.business.finance.day_close import routes as day_close
 from tapgate.business.finance.day_close.worker import DayCloseWorker
 from tapgate.business.finance.general_ledger import routes as general_ledger
@@ -117,6 +118,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     card_proofs.endpoints,
     wallets.endpoints,
     books.endpoints,
+    book_report.endpoints,
     pos.pos_endpoints,
     pos.in_app_endpoints,
     processors.endpoints,

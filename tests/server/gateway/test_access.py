@@ -55,6 +55,8 @@ POST /wallet/quote -> payments:write · A F · svc
 POST /wallet/fund-from-partner -> payments:write · A F · partner
 POST /books/lookup -> subscribers:read · svc · partner
 POST /books/transfers -> partner
+GET /books/position -> partner
+GET /books/report -> F A
 POST /wallet/account-statement -> payments:read · A F S · svc
 POST /agents -> A
 POST /agents/{id}/float-requests -> A S · svc

@@ -78,7 +78,12 @@ COVERED_OPERATIONS: dict[ObjectAccess, set[str]] = {
     ObjectAccess.SUB_AGENTS: {FLOAT_TRANSFER_OPERATION},
     ObjectAccess.PROCESSOR: {*ownership_requests.PROCESSOR_REQUESTS},
     # tests/business/payments/books covers transfers between books.
-    ObjectAccess.PARTNER: {FUND_OPERATION, WEBHOOK_OPERATION, f"POST {V1}/books/transfers"},
+    ObjectAccess.PARTNER: {
+        FUND_OPERATION,
+        WEBHOOK_OPERATION,
+        f"POST {V1}/books/transfers",
+        f"GET {V1}/books/position",
+    },
     ObjectAccess.OWN: SELF_OPERATIONS,
     ObjectAccess.APPROVABLE: APPROVAL_OPERATIONS,  # in tests/business/approvals
     # tests/business/staff/test_account.py covers invitation links.

@@ -1,6 +1,7 @@
 """Transfers to customers of another book: what both customers see, and that money moves once."""
 
 import asyncio
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -353,3 +354,52 @@ async def test_terminal_names_the_book_of_a_foreign_card(books: Books) -> None:
     unknown = {"card_serial": "NOBODY-1", "amount": "5.00", "request_id": "three"}
     response = await north.harness.post(f"{V1}/pos/payment", json=unknown, auth=shop)
     assert parse_error(response) == (404, "CARD_NOT_FOUND")
+
+
+async def test_report_adds_up_the_books_and_reconciles_their_clearing_accounts(
+    books: Books,
+) -> None:
+    north, south = books
+    sender, recipient = await create_people(books)
+    await north.send(sender, recipient, "200.00")
+
+    report = await get_report(north)
+    (row,) = report["books"]
+    assert (row["owed"], row["owed_by_book"]) == ("200.00", "0.00")
+    assert (row["in_transit"], row["difference"]) == ("200.00", "0.00")
+    await north.deliver()
+    report = await get_report(north)
+    (row,) = report["books"]
+    assert (row["owed"], row["owed_by_book"]) == ("200.00", "-200.00")
+    assert (row["in_transit"], row["difference"]) == ("0.00", "0.00")
+    balances = {item["kind"]: Decimal(item["balance"]) for item in report["accounts"]}
+    assert report["is_complete"]
+    assert (balances["wallet"], balances["clearing"]) == (997, 0)
+    assert sum(balances.values()) == 0
+    assert (await get_report(south))["accounts"] == report["accounts"]
+
+
+async def get_report(book: Book) -> dict[str, Any]:
+    response = await book.harness.get(
+        f"{V1}/books/report", auth=await book.harness.create_admin("F")
+    )
+    assert response.status_code == 200, response.text
+    report: dict[str, Any] = response.json()
+    return report
+
+
+async def test_report_names_a_book_that_does_not_respond(books: Books) -> None:
+    north, south = books
+    await south.harness.post(
+        f"{V1}/admin/partners/{south.peer.partner_id}/suspend",
+        json={"reason": "incident"},
+        auth=await south.harness.create_admin("A"),
+    )
+    report = await get_report(north)
+    assert not report["is_complete"]
+    assert report["books"] == [
+        {
+            "book": "south", "owed": "0.00", "owed_by_book": None, "in_transit": None,
+            "difference": None,
+        }
+    ]  # fmt: skip

@@ -3,7 +3,7 @@
 
 from tapgate_client.declaration import M, OperationGroup, moves, reads
 from tapgate_client.encoding import Money
-from tapgate_client.schemas.books import BookCustomer, BookTransferReceipt
+from tapgate_client.schemas.books import BookCustomer, BookPosition, BookReport, BookTransferReceipt
 
 
 class BooksOperations(OperationGroup[M]):
@@ -68,4 +68,34 @@ class BooksOperations(OperationGroup[M]):
                 amount="500.00",
                 memo="School fees",
             )
+        """
+
+    @reads("GET /api/v1/books/position")
+    def get_position(self) -> BookPosition:
+        """Get this book's balances by account kind, and what it owes the book that asks.
+
+        Only a partner that represents another book can do this. `balance` is credits minus debits.
+        `in_transit` is what this book has debited for transfers to the other book that are not
+        final yet.
+
+        Access: a partner's signature.
+
+        Example:
+            client.books.get_position()
+        """
+
+    @reads("GET /api/v1/books/report")
+    def get_report(self) -> BookReport:
+        """Get the consolidated balances of this book and all others.
+
+        `accounts` adds up the balances of all books by account kind, as credits minus debits; their
+        sum is zero. The clearing accounts of the books for each other cancel out, except for
+        transfers in transit. In each row, `difference` is what both books owe each other minus what
+        is in transit: zero, unless a transfer was delivered between the two readings. A book that
+        does not respond has null figures, and `is_complete` is false.
+
+        Access: an admin (finance_user, system_admin).
+
+        Example:
+            client.books.get_report()
         """

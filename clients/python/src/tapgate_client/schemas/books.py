@@ -14,8 +14,19 @@ from tapgate_client.schemas.fields import (
     Reference,
     Text,
 )
+from tapgate_client.schemas.general_ledger import AccountKind
 from tapgate_client.schemas.transactions import MoneyRequest, Receipt
-from tapgate_client.schemas.values import BookCode, Example, Id, Money, Name
+from tapgate_client.schemas.values import (
+    AccountBalance,
+    BalanceAmount,
+    BookCode,
+    CurrencyCode,
+    Example,
+    Id,
+    Money,
+    Name,
+    Time,
+)
 
 
 class BookLookup(msgspec.Struct, kw_only=True):
@@ -62,3 +73,41 @@ class BookTransfer(MoneyRequest, kw_only=True):
 
 class BookTransferReceipt(Receipt, kw_only=True):
     amount: Money
+
+
+class BookAccountBalance(msgspec.Struct, frozen=True, kw_only=True):
+    """Total balance of one account kind: credits minus debits."""
+
+    kind: AccountKind
+    balance: AccountBalance
+
+
+class BookPosition(msgspec.Struct, frozen=True, kw_only=True):
+    """Balances of a book, and what it owes the book that asks."""
+
+    book: BookCode
+    as_of: Time
+    currency: CurrencyCode
+    owed: AccountBalance
+    in_transit: BalanceAmount
+    accounts: list[BookAccountBalance]
+
+
+class BookReportRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What this book and another one owe each other."""
+
+    book: BookCode
+    owed: AccountBalance
+    owed_by_book: AccountBalance | None
+    in_transit: BalanceAmount | None
+    difference: AccountBalance | None
+
+
+class BookReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Balances of all books together."""
+
+    as_of: Time
+    currency: CurrencyCode
+    books: list[BookReportRow]
+    accounts: list[BookAccountBalance]
+    is_complete: bool

@@ -1,0 +1,1 @@
+"""Consolidated report over several books."""
