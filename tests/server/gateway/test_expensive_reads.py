@@ -140,6 +140,8 @@ def test_expensive_endpoints_are_declared_heavy() -> None:
         "GET /api/v1/reports/income-statement": True,
         "GET /api/v1/reports/reconciliation": True,
         "GET /api/v1/reports/safeguarding": True,
+        "GET /api/v1/books/position": True,
+        "GET /api/v1/books/report": True,
         "GET /api/v1/batches/{id}/lines": "expensive_format",
         "GET /api/v1/search": True,
     }
