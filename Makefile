@@ -14,6 +14,8 @@ REQUESTS ?= 20000
 CARDS ?= 30000
 ACCOUNTS ?= 1000000
 ENTRIES ?= 10000000
+LINES ?= 50000
+DAY_ENTRIES ?= 1000000
 BIN := .venv/bin
 PIP := -m pip --quiet --quiet --disable-pip-version-check
 # uv is faster than pip: make INSTALL='.venv/bin/uv pip install --python .venv/bin/python'
@@ -27,7 +29,7 @@ CHECK_STYLE := $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet
 # Cache bytecode: otherwise every test process recompiles all modules and rewrites all assertions.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run cluster two-books check test proofs generators pictures wheels release torture fuzz soak audit bench bench-webhooks bench-proofs bench-growth lint docs lock clean
+.PHONY: help run cluster two-books check test proofs generators pictures wheels release torture fuzz soak audit bench bench-webhooks bench-proofs bench-finance bench-growth lint docs lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -49,6 +51,7 @@ help:
 	@echo 'make bench         compare payments with pgbench; SECONDS= per phase, ROUNDS='
 	@echo 'make bench-webhooks  compare payments with and without a webhook; SECONDS=, ROUNDS='
 	@echo 'make bench-proofs  compare payments with and without the proof of a card; PAIRS='
+	@echo 'make bench-finance  pay a large batch and close a large day beside payments; LINES=, DAY_ENTRIES='
 	@echo 'make bench-growth  compare payments on a large and a small database; ACCOUNTS=, ENTRIES='
 	@echo 'make lint          check style, types and imports'
 	@echo 'make docs          regenerate reference pages, deployment templates, the Postman collection and both clients'
@@ -159,6 +162,9 @@ bench-webhooks: .venv/installed
 bench-proofs: PAIRS ?= 60
 bench-proofs: .venv/installed
 	@$(BIN)/python -m bench.proofs --pairs $(PAIRS)
+
+bench-finance: .venv/installed
+	@$(BIN)/python -m bench.finance --lines $(LINES) --entries $(DAY_ENTRIES)
 
 bench-growth: .venv/installed
 	@$(BIN)/python -m bench.growth --accounts $(ACCOUNTS) --entries $(ENTRIES)

@@ -12,13 +12,10 @@ import argparse
 import asyncio
 import contextlib
 import http.client
-import itertools
-import statistics
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -29,7 +26,7 @@ import psutil
 
 from bench.payments import dataset
 from bench.payments.installation import Installation, run_installation
-from bench.payments.requests import build_payment
+from bench.payments.steady_load import LoadSummary, SteadyLoad
 from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.business.staff.api_keys import operations as api_keys
 from tapgate.business.staff.queries import get_first_system_admin
@@ -37,13 +34,12 @@ from tapgate.core.settings import load_settings
 from tapgate.http.api.services import Services
 from tapgate.server.gateway_services import open_services
 from tapgate_client import ids
-from tapgate_client.clock import format_rfc3339, system_clock
+from tapgate_client.clock import system_clock
 from tapgate_client.schemas.admin import NewApiKey, Scope
 
 _EXPORTS, _STATEMENTS = 4, 8
 _CARDS = 200
 _HISTORY = 50_000
-_CONNECTIONS = 32
 
 #: Transfer history in the wallets for which statements are created.
 _INSERT_HISTORY = """
@@ -60,18 +56,21 @@ _INSERT_ENTRIES = """
 
 
 class Phase(NamedTuple):
-    latencies: list[float]
+    payments: LoadSummary
     gateway_seconds: float  # CPU time that the gateway worker used
-    seconds: float
     reports: str  # number of responses by status
 
     @property
     def p50(self) -> float:
-        return statistics.median(self.latencies) * 1000
+        return self.payments.p50
 
     @property
     def p99(self) -> float:
-        return statistics.quantiles(self.latencies, n=100)[98] * 1000
+        return self.payments.p99
+
+    @property
+    def gateway_load(self) -> float:
+        return self.gateway_seconds / self.payments.seconds
 
 
 class Target(NamedTuple):
@@ -117,52 +116,24 @@ def read_reports(target: Target) -> None:
 
 
 class Payments:
-    """Sends payments at a fixed rate on a connection pool."""
+    """Payments at a fixed rate, with and without reports."""
 
     def __init__(self, installation: Installation, data: dataset.Dataset, rate: int) -> None:
-        self._port = installation.port
-        self._data = data
-        self._interval = 1 / rate
-        self._numbers = itertools.count()
-        self._idle: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]]
+        self._load = SteadyLoad(installation.port, data, rate)
         self._worker = _find_gateway_worker(installation)
 
     async def connect(self) -> None:
-        self._idle = asyncio.Queue()
-        for _ in range(_CONNECTIONS):
-            self._idle.put_nowait(await asyncio.open_connection("127.0.0.1", self._port))
+        await self._load.connect()
 
     async def run_phase(self, seconds: float, reports: Target | None) -> Phase:
-        latencies: list[float] = []
         with _run_readers(reports) as readers:
             if readers is not None:
                 await asyncio.sleep(1.0)  # the first reports are in progress
-            before, started = self._get_cpu_seconds(), time.perf_counter()
-            async with asyncio.TaskGroup() as group:
-                for number in range(int(seconds / self._interval)):
-                    due = started + number * self._interval
-                    await asyncio.sleep(max(0.0, due - time.perf_counter()))
-                    group.create_task(self._pay(due, latencies))
-            elapsed = time.perf_counter() - started
+            before = self._get_cpu_seconds()
+            summary = await self._load.run_for(seconds)
             cpu_seconds = self._get_cpu_seconds() - before
             statuses = "" if readers is None else readers.communicate()[0].strip()
-        return Phase(latencies, cpu_seconds, elapsed, statuses)
-
-    async def _pay(self, due: float, latencies: list[float]) -> None:
-        number = next(self._numbers)
-        keys, cards = self._data.terminals, self._data.cards
-        request = build_payment(
-            cards[number % len(cards)], keys[number % len(keys)], format_rfc3339(system_clock())
-        )
-        reader, writer = await self._idle.get()
-        writer.write(request)
-        head = await reader.readuntil(b"\r\n\r\n")
-        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
-        body = await reader.readexactly(length)
-        if head[9:12] not in (b"200", b"201", b"402", b"403"):  # a wallet may run out of money
-            raise RuntimeError(body)
-        latencies.append(time.perf_counter() - due)
-        self._idle.put_nowait((reader, writer))
+        return Phase(summary, cpu_seconds, statuses)
 
     def _get_cpu_seconds(self) -> float:
         times = self._worker.cpu_times()
@@ -247,7 +218,10 @@ async def compare(report_workers: int, *, seconds: float, rounds: int, rate: int
         for _ in range(rounds):
             quiet = await payments.run_phase(seconds, None)
             busy = await payments.run_phase(seconds, target)
-            extra = busy.gateway_seconds / busy.seconds - quiet.gateway_seconds / quiet.seconds
+            extra = (
+                busy.gateway_seconds / busy.payments.seconds
+                - quiet.gateway_seconds / quiet.payments.seconds
+            )
             print(
                 f"  without reports p50 {quiet.p50:.1f} p99 {quiet.p99:.1f} ms;"
                 f" with reports ({busy.reports}) p50 {busy.p50:.1f} p99 {busy.p99:.1f} ms;"

@@ -33,6 +33,7 @@ _PATHS_BY_SUBJECT: Final = {
         "tests/single_sign_on/test_real_provider.py",
     ],
     "hostile input and CPU budgets": [
+        "tests/bench/test_finance.py",
         "tests/bench/test_growth.py",
         "tests/bench/test_payments.py",
         "tests/fuzz/test_small_run.py",
