@@ -119,7 +119,10 @@ def _get_filters(tab: str) -> dict[str, str]:
 @pages.get("/console/disputes/{id}")
 async def show_dispute(request: PageRequest, id: str) -> Reply[bytes]:
     dispute = await request.get(_ITEM_PATH, id=id)
-    parts = await gather_by_name(audit=get_audit(request, id))
+    parts = await gather_by_name(
+        payment=request.get("/api/v1/transactions/{id}", id=dispute["transaction_id"]),
+        audit=get_audit(request, id),
+    )
     return request.render(
         "disputes/dispute.html",
         dispute=dispute,
