@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
+from PIL import Image
 from playwright.async_api import (
     Browser,
     BrowserContext,
@@ -233,12 +234,19 @@ class Tab:
             # Evaluated rather than added as a script, so the page's CSP does not block it.
             await self.page.evaluate(_AXE_SCRIPT.read_text())
 
-    async def take_screenshot(self, name: str, *, full: bool = True) -> None:
-        """Take a screenshot if TAPGATE_PICTURES is set."""
+    async def take_screenshot(
+        self, name: str, *, full: bool = True, within: str | None = None
+    ) -> None:
+        """Take a screenshot of the page or of one element, if TAPGATE_PICTURES is set."""
         if should_take_screenshots():
             path = Path(os.environ["TAPGATE_PICTURES"]) / f"{name}.png"
             await self.page.wait_for_load_state("networkidle")  # parts that load later
-            await self.page.screenshot(path=path, full_page=full, animations="disabled")
+            if within is None:
+                await self.page.screenshot(path=path, full_page=full, animations="disabled")
+            else:
+                await self.page.locator(within).screenshot(path=path, animations="disabled")
+            if name.startswith("readme/"):  # part of the documents, so it should be small
+                Image.open(path).quantize(256).save(path, optimize=True)
 
 
 def _describe_violations(found: dict[str, Any]) -> list[str]:
