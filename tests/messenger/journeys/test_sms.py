@@ -11,7 +11,7 @@ from harness import BearerAuth
 from tapgate.events.notifications.notification_messages import SERVICE_NAME
 from tapgate_sandbox.fake_provider.provider import Provider
 from tapgate_sandbox.fake_provider.server import serve
-from tapgate_sandbox.fake_provider.sms import ReceivedSms, SmsProvider
+from tapgate_sandbox.fake_provider.sms import PlannedSmsFailure, ReceivedSms, SmsProvider
 
 TOKEN = "a token for the tests of SMS"
 STATUS_PATH = "/api/v1/messages/sms-status"
@@ -128,3 +128,27 @@ async def test_attempts_are_counted(
     metrics = (await messenger.client.get("/metrics")).text
     assert 'tapgate_sms_total{result="accepted"} 1.0' in metrics
     assert 'tapgate_queue_jobs{queue="sms"} 0.0' in metrics
+
+
+async def test_repeated_requests_and_reports_about_an_sms_change_nothing(
+    services_driver: ServicesDriver, messenger: MessengerDriver, provider: Provider
+) -> None:
+    """The provider accepts a code, but its first two responses are lost."""
+    provider.sms.failures.append(PlannedSmsFailure(status=503, accepts=True, times=2))
+    record = await services_driver.harness.create_subscriber()
+    await request_code(services_driver, messenger, record)
+    await wait_for_status(services_driver, record, "sent")
+    (sms,) = provider.sms.list_messages()
+    assert sms.requests == 3
+
+    auth = BearerAuth(TOKEN, "")
+    for status in ("delivered", "delivered", "failed"):
+        report = {"id": sms.id, "status": status}
+        response = await messenger.client.post(STATUS_PATH, json=report, auth=auth)
+        assert response.status_code == 200
+    message = await wait_for_status(services_driver, record, "delivered")
+    assert message["channel"] == "sms"
+    unknown = await messenger.client.post(
+        STATUS_PATH, json={"id": "msg_5", "status": "delivered"}, auth=auth
+    )
+    assert unknown.status_code == 404
