@@ -34,7 +34,7 @@ def test_defaults_apply_without_any_variable() -> None:
     assert settings.database_url is None
     assert settings.data_dir == Path(".tapgate")
     assert settings.cache_url is None
-    assert settings.workers == 1
+    assert (settings.workers, settings.drain_seconds) == (1, 0)
     assert (settings.environment, settings.is_production) == ("development", False)
     assert (settings.admin_email, settings.admin_password) == (None, None)
     assert (settings.rate_limit, settings.rate_burst) == (100, 200)
@@ -189,6 +189,7 @@ class TestProduction:
         )
         assert settings.requires_secrets
         assert settings.is_production is (environment == "production")
+        assert settings.drain_seconds == 5  # a balancer needs seconds to notice
         assert settings.demo == "off"
         assert settings.service_secrets == SERVICE_SECRETS
         assert not settings.data_dir.exists()
