@@ -716,7 +716,7 @@ async def call_partner_operations(
     found = await bank.books.look_up(card_serial="TAP-B")
     assert (found.book, found.subscriber_id) == ("north", people["b"])
     assert (await bank.books.get_position()).book == "north"
-    report = await admin.books.get_book_report()
+    report = await admin.books.get_report()
     assert [row.book for row in report.books] == ["south"]
     received = await bank.books.receive_transfer(
         request_id="T-1", recipient_id=people["b"], sender_name="Fatu S.", amount="1"

@@ -16,6 +16,7 @@ endpoints = Endpoints("Books", "/api/v1/books", owners=NEVER)
     "/position",
     access=Access(hmac="partner"),
     heavy=True,
+    errors=(Code.NOT_FOUND,),
     objects=ObjectAccess.PARTNER,
 )
 async def get_position(request: RequestContext) -> BookPosition:
@@ -28,7 +29,7 @@ async def get_position(request: RequestContext) -> BookPosition:
     services = request.services
     code = services.book_peers.find_code(request.principal.partner_id)
     if code is None:
-        raise ApiError(Code.FORBIDDEN, details={"required": ["a partner that represents a book"]})
+        raise ApiError(Code.NOT_FOUND, "The partner does not represent a book.")
     return await report.load_position(
         services.database,
         services.book_peers,
