@@ -131,12 +131,12 @@ def _sum_movements(movements: Iterable[DailyMovements], currency: str) -> dict[s
     for movement in movements:
         net += movement.amount + movement.fees
         fees -= movement.fees
+        fee_refunded += max(movement.fees, 0)
         if movement.type in chart.PAYMENT_TYPES:
             sales += movement.amount
             counts["sales"] += movement.transactions
         elif movement.type == chart.REFUND:
             refunds -= movement.amount
-            fee_refunded += movement.fees
             counts["refunds"] += movement.transactions
         elif movement.type in _PAYOUT_TYPES:
             payouts -= movement.amount

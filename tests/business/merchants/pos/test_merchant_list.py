@@ -9,7 +9,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.payments import PosDriver, decide_review, update_rule
+from builders.payments import PosDriver, decide_review, new_request_id, update_rule
+from builders.payouts import create_bank_account
 from examples import limit_examples
 from harness import PIN, Harness
 from tapgate_client import ids
@@ -22,12 +23,15 @@ _NO_CHANGE = ("failed", "under_review")
 class Step(NamedTuple):
     kind: str
     amount: int  # in cents
-    target: int = 0  # which payment to refund
+    target: int = 0  # which payment to refund, or which transfer or payout to undo
 
 
 steps = st.builds(
     Step,
-    kind=st.sampled_from(["pay", "pay", "pay", "hold", "refund", "refund_rest", "payout"]),
+    kind=st.sampled_from(
+        "pay pay pay hold refund refund_rest accept_dispute"
+        " transfer reverse_transfer payout payout cancel_payout".split()
+    ),
     amount=st.integers(1, 40_00),
     target=st.integers(0, 5),
 )
@@ -39,10 +43,16 @@ def get_change(row: dict[str, Any]) -> Decimal:
         return Decimal(0)
     amount, fee = Decimal(row["amount"]), Decimal(row["fee_amount"])
     if row["direction"] == "credit":
-        return amount - (fee if row["fee_payer"] == "receiver" else 0)
+        paid = fee if row["fee_payer"] == "receiver" else 0
+        # A refund debits the merchant. Its customer, who is credited, does not get the fee.
+        return amount + Decimal(row["fee_refunded"]) - paid
     assert row["direction"] == "debit"
     paid = fee if row["fee_payer"] == "sender" else 0
     return Decimal(row["fee_refunded"]) - amount - paid
+
+
+def format_cents(cents: int) -> str:
+    return str(Decimal(cents) / 100)
 
 
 class Merchant:
@@ -51,6 +61,8 @@ class Merchant:
         self.id = processor_id
         self.admin = admin
         self.payments: list[str] = []
+        self.transfers: list[str] = []
+        self.payouts: list[str] = []
 
     async def get_balance(self) -> Decimal:
         balance: int = await self.pos.harness.database.fetchval(
@@ -59,27 +71,64 @@ class Merchant:
         return Decimal(balance) / 100
 
     async def run(self, step: Step) -> None:
-        amount, pos = str(Decimal(step.amount) / 100), self.pos
-        if step.kind == "payout":
-            await pos.harness.post(
-                f"/api/v1/processors/{self.id}/transfer",
-                json={"subscriber_id": pos.customer["id"], "amount": amount, "description": "Pay"},
-                auth=self.admin,
+        if step.kind in ("pay", "hold"):
+            await self._pay(step)
+        elif step.kind == "transfer":
+            body = {"subscriber_id": self.pos.customer["id"], "description": "Pay"}
+            await self._post(f"processors/{self.id}/transfer", step, self.transfers, **body)
+        elif step.kind == "payout":
+            await self._post("payouts", step, self.payouts, owner_id=self.id)
+        elif step.kind == "reverse_transfer" and self.transfers:
+            transfer_id = self.transfers[step.target % len(self.transfers)]
+            await self._post(f"transactions/{transfer_id}/reverse", step, reason="Wrong amount")
+        elif step.kind == "cancel_payout" and self.payouts:
+            payout_id = self.payouts[step.target % len(self.payouts)]
+            await self._post(f"payouts/{payout_id}/cancel")
+        elif step.kind in ("refund", "refund_rest", "accept_dispute") and self.payments:
+            await self._give_back(step, self.payments[step.target % len(self.payments)])
+
+    async def _pay(self, step: Step) -> None:
+        # The rule holds payments above 40.00 for review.
+        cents = step.amount + 3000 if step.kind == "hold" else step.amount
+        response = await self.pos.pay(format_cents(cents), pin=PIN)
+        assert response.status_code == 200, response.text
+        payment = response.json()
+        self.payments.append(payment["transaction_id"])
+        if payment["status"] == "under_review" and step.target < 4:
+            await decide_review(
+                self.pos.harness, payment["transaction_id"], release=step.target % 2 == 0
             )
-        elif step.kind in ("pay", "hold"):
-            # The rule holds payments above 40.00 for review.
-            amount = str(Decimal(step.amount + 3000) / 100) if step.kind == "hold" else amount
-            response = await pos.pay(amount, pin=PIN)
-            assert response.status_code == 200, response.text
-            payment = response.json()
-            self.payments.append(payment["transaction_id"])
-            if payment["status"] == "under_review" and step.target < 4:
-                await decide_review(
-                    pos.harness, payment["transaction_id"], release=step.target % 2 == 0
-                )
-        elif self.payments:
-            payment_id = self.payments[step.target % len(self.payments)]
-            await pos.refund(payment_id, amount if step.kind == "refund" else None)
+
+    async def _give_back(self, step: Step, payment_id: str) -> None:
+        if step.kind != "accept_dispute":
+            amount = format_cents(step.amount) if step.kind == "refund" else None
+            await self.pos.refund(payment_id, amount)
+            return
+        opened = await self.pos.harness.post(
+            "/api/v1/disputes",
+            json={"transaction_id": payment_id, "reason": "other", "request_id": new_request_id()},
+            auth=self.pos.harness.get_service_auth(),
+        )
+        if opened.status_code == 201:
+            await self.pos.harness.post(
+                f"/api/v1/disputes/{opened.json()['id']}/respond",
+                json={"text": "Sorry", "accept": True},
+                auth=self.pos.merchant_auth,
+            )
+
+    async def _post(
+        self, path: str, step: Step | None = None, done: list[str] | None = None, **body: Any
+    ) -> None:
+        """Send a request that the ledger may decline, and keep the ID of what it created."""
+        if step is not None:
+            body["amount"] = format_cents(step.amount)
+        response = await self.pos.harness.post(
+            f"/api/v1/{path}", json=body | {"request_id": new_request_id()}, auth=self.admin
+        )
+        assert response.status_code in (200, 402, 409), response.text
+        if done is not None and response.status_code == 200:
+            receipt = response.json()
+            done.append(receipt.get("payout_id", receipt["transaction_id"]))
 
     async def list_rows(self) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = []
@@ -104,7 +153,17 @@ class Merchant:
 async def create_merchant(harness: Harness) -> Merchant:
     pos = await PosDriver.create(harness, balance="100000")
     processor_id = await harness.get_processor_id(pos.merchant_auth)
+    await create_bank_account(harness, processor_id)
     return Merchant(pos, processor_id, await harness.create_admin("F"))
+
+
+async def charge_payouts(harness: Harness) -> None:
+    auth = await harness.create_admin()
+    rules = (await harness.get("/api/v1/fee-rules", auth=auth)).json()["data"]
+    if all(rule["type"] != "payout" for rule in rules):
+        rule = {"type": "payout", "up_to": None, "rate": "1", "fixed": "0.05", "payer": "sender"}
+        response = await harness.put("/api/v1/fee-rules", json={"data": [*rules, rule]}, auth=auth)
+        assert response.status_code == 200, response.text
 
 
 async def hold_payments_above(harness: Harness, threshold: str) -> None:
@@ -121,6 +180,7 @@ async def hold_payments_above(harness: Harness, threshold: str) -> None:
 @given(st.lists(steps, min_size=1, max_size=12))
 async def test_rows_add_up_to_the_balance_change(harness: Harness, actions: list[Step]) -> None:
     await hold_payments_above(harness, "40.00")
+    await charge_payouts(harness)
     merchant = await create_merchant(harness)
     for step in actions:
         await merchant.run(step)

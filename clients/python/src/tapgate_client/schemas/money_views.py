@@ -34,8 +34,9 @@ class ProcessorSummaryQuery(msgspec.Struct, kw_only=True):
 class ProcessorTotals(msgspec.Struct, frozen=True, kw_only=True):
     """Movements on a processor's settlement account.
 
-    `fees` are the sales fees minus the fees that refunds returned, `fee_refunded`. `net` is sales
-    minus fees, refunds and payouts, plus all other movements.
+    `fees` are the fees of sales and payouts minus the fees that refunds, returned payouts and
+    reversals gave back, `fee_refunded`. `net` is sales minus fees, refunds and payouts, plus all
+    other movements.
     """
 
     sales_count: int

@@ -287,9 +287,10 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A transaction.
 
     `fee_payer` is null if there is no fee. A sender pays the fee in addition to `amount`, a
-    receiver out of `amount`. `fee_refunded` is the fee that a refund or a reversal returned to its
-    payer: a payment's last refund returns the whole fee to the merchant, a reversal a share of it.
-    A refund changes the merchant's balance by `fee_refunded` minus `amount`.
+    receiver out of `amount`. `fee_refunded` is the fee that a refund, a reversal or a returned
+    payout gave back to its payer: a payment's last refund and a returned payout the whole fee, a
+    reversal a share of it. A refund changes the merchant's balance by `fee_refunded` minus
+    `amount`, and a returned payout by `amount` plus `fee_refunded`.
 
     `refunded_amount` is the part of a card payment that was refunded, and `reversed_amount` the
     part of any other transaction that was reversed. `reference` is the reference on the bank

@@ -57,9 +57,9 @@ _FEE_PAYER: Final = """
                       SELECT id FROM accounts WHERE owner_id IS NULL AND kind = 'fees'))
               ELSE t.held > t.amount END THEN 'sender'
          ELSE 'receiver' END"""
-#: The fee that a refund or a reversal returned, from its entries.
+#: The fee that a refund, a reversal or a returned payout returned, from its entries.
 _FEE_REFUNDED: Final = """
-    CASE WHEN t.type NOT IN ('refund', 'reversal') THEN 0 ELSE coalesce((
+    CASE WHEN t.type NOT IN ('refund', 'reversal', 'payout_return') THEN 0 ELSE coalesce((
         SELECT sum(amount) FROM entries
         WHERE transaction_id = t.id AND transaction_id BETWEEN {first} AND {last}
           AND debit_account = (
