@@ -4,7 +4,8 @@ from typing import Any
 
 import httpx2
 
-from harness import Harness, parse_error
+from builders.approvals import set_email
+from harness import BearerAuth, Harness, parse_error
 
 URL = "/api/v1/subscribers"
 
@@ -84,6 +85,29 @@ async def test_maker_cannot_undo_the_veto_until_someone_else_has_unblocked(
     response = await harness.post(f"{path}/unblock", json={"reason": "checked"}, auth=colleague)
     assert response.status_code == 200
     await change_phone(harness, customer, maker)
+
+
+async def test_maker_cannot_undo_the_veto_as_another_admin_or_key(harness: Harness) -> None:
+    """A second account of the same person, or a key that the person has created."""
+    customer, maker = await harness.create_subscriber(), await harness.create_admin()
+    second = await harness.create_admin()
+    await set_email(harness, maker, "ada@example.com")
+    await set_email(harness, second, "Ada+2@example.com")
+    key = {"name": "Import", "scopes": ["subscribers:write"]}
+    created = (await harness.post("/api/v1/admin/api-keys", json=key, auth=maker)).json()
+    by_key = BearerAuth(created["key"], created["id"])
+    for auth in (maker, by_key):
+        await change_phone(harness, customer, auth)
+        await veto(harness, customer, customer["phone_number"])
+        body = {"phone_number": harness.new_phone_number()}
+        for other in (second, by_key, maker):
+            response = await harness.put(f"{URL}/{customer['id']}", json=body, auth=other)
+            assert parse_error(response) == (403, "FORBIDDEN")
+        path = f"{URL}/{customer['id']}/unblock"
+        unblocked = await harness.post(
+            path, json={"reason": "checked"}, auth=await harness.create_admin()
+        )
+        assert unblocked.status_code == 200
 
 
 async def test_replies_go_to_the_number_that_objects(harness: Harness) -> None:

@@ -1,9 +1,11 @@
 """Bank accounts: owners, verification by a second admin, blocking and numbers."""
 
+from builders.approvals import set_email
 from builders.participants import create_agent
 from builders.payouts import BANK_ACCOUNTS_URL, build_bank_account, create_bank_account
 from cases import each
 from harness import Harness
+from tapgate_client import ids
 
 
 async def test_number_is_complete_only_in_the_record_of_one_account(harness: Harness) -> None:
@@ -32,6 +34,27 @@ async def test_another_admin_must_verify_the_account(harness: Harness) -> None:
     verified = (await harness.post(url, auth=checker)).json()
     assert (verified["status"], verified["verified_by"]) == ("verified", checker.id)
     assert (await harness.post(url, auth=await harness.create_admin("A"))).json() == verified
+
+
+async def test_second_account_of_the_same_person_cannot_verify(harness: Harness) -> None:
+    """Another email address of the person, or an account whose link the person has had."""
+    maker, checker = await harness.create_admin("A"), await harness.create_admin("F")
+    second = await harness.create_admin("F")
+    await set_email(harness, maker, "ada@example.com")
+    await set_email(harness, second, "Ada+2@example.com")
+    body = build_bank_account(None)
+    account = (await harness.post(BANK_ACCOUNTS_URL, json=body, auth=maker)).json()
+    url = f"{BANK_ACCOUNTS_URL}/{account['id']}/verify"
+    await harness.database.execute(
+        "INSERT INTO admin_link_views (admin_id, viewer_id, seen_at) VALUES ($1, $2, now())",
+        ids.decode(ids.ADMIN, checker.id),
+        ids.decode(ids.ADMIN, maker.id),
+    )
+    for auth in (second, checker):
+        response = await harness.post(url, auth=auth)
+        assert (response.status_code, response.json()["code"]) == (403, "FORBIDDEN")
+    await harness.database.execute("UPDATE admin_link_views SET confirmed_at = now()")
+    assert (await harness.post(url, auth=checker)).json()["status"] == "verified"
 
 
 async def test_blocked_account_stays_blocked_and_frees_its_number(harness: Harness) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from tapgate.auth.actors import Actor
+from tapgate.business.approval_rules.same_person import may_be_same_person
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
@@ -101,7 +102,7 @@ async def require_uninvolved(tx: Transaction, actor: Actor, subscriber_id: int) 
            WHERE subscriber_id = $1 AND vetoed_at IS NOT NULL AND cleared_at IS NULL""",
         subscriber_id,
     )
-    if makers and set(makers) & set(await _list_people(tx, actor)):
+    if makers and await may_be_same_person(tx, await _list_people(tx, actor), makers):
         raise ApiError(
             Code.FORBIDDEN,
             "The customer disputes a phone number change that you made or approved. Someone else"

@@ -4,11 +4,14 @@ import msgspec
 
 from tapgate.auth.actors import Actor
 from tapgate.auth.owners import Owner, require_exists
+from tapgate.business.approval_rules.same_person import may_be_same_person
 from tapgate.business.finance.bank_accounts import model, queries
 from tapgate.business.finance.bank_accounts.model import BankAccount
 from tapgate.events.audit.trail import AuditTrail
+from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.rows import insert_row, map_conflicts, update_row
 from tapgate.runtime.store.transaction import Transaction
+from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.bank_accounts import (
     BankAccountOwner,
@@ -62,11 +65,14 @@ async def _find_owner(tx: Transaction, new: NewBankAccount) -> tuple[BankAccount
     return owner_type, owner_id
 
 
-def require_verifiable(account: BankAccount, admin_id: int | None) -> None:
-    """Raise an error unless this admin may verify the account."""
+async def require_verifiable(
+    reader: Database | Transaction, account: BankAccount, admin_id: int
+) -> None:
+    """Raise an error unless this admin is another person than the one who added the account."""
     if account.status == BankAccountStatus.BLOCKED:
         raise ApiError(Code.ALREADY_BLOCKED)
-    if account.created_by == admin_id:
+    creator, verifier = [ids.encode(ids.ADMIN, each) for each in (account.created_by, admin_id)]
+    if await may_be_same_person(reader, [verifier], [creator]):
         raise ApiError(
             Code.FORBIDDEN,
             "Another admin must verify the bank account.",
@@ -77,7 +83,7 @@ def require_verifiable(account: BankAccount, admin_id: int | None) -> None:
 async def verify(tx: Transaction, actor: Actor, account_id: int, *, admin_id: int) -> BankAccount:
     """Verify an account. An account that is verified stays as it is."""
     before = await queries.lock(tx, account_id)
-    require_verifiable(before, admin_id)
+    await require_verifiable(tx, before, admin_id)
     if before.status == BankAccountStatus.VERIFIED:
         return before
     after = msgspec.structs.replace(

@@ -93,8 +93,10 @@ async def get_bank_account(request: RequestContext, id: BankAccountId) -> BankAc
 
 
 async def _describe_verification(request: GuardedRequest, id: int) -> Proposal:
-    account = await queries.get(request.services.database, id)
-    operations.require_verifiable(account, request.principal.admin_id)
+    database, admin_id = request.services.database, request.principal.admin_id
+    account = await queries.get(database, id)
+    assert admin_id is not None
+    await operations.require_verifiable(database, account, admin_id)
     owner = account.owner_name or "the platform"
     record = to_record(account)
     return Proposal(
@@ -117,8 +119,8 @@ async def verify_bank_account(
 ) -> BankAccountRecord:
     """Verify a bank account.
 
-    The admin must not be the one who added the account. Payouts can use the account when
-    `TAPGATE_BANK_ACCOUNT_COOLDOWN` has passed.
+    The admin must be another person than the one who added the account. Payouts can use the
+    account when `TAPGATE_BANK_ACCOUNT_COOLDOWN` has passed.
     """
     admin_id = request.principal.admin_id
     assert admin_id is not None
