@@ -22,15 +22,20 @@ SUBJECT_PATTERN = re.compile(r"[a-z][a-z0-9_./-]*: (?P<verb>[A-Z][a-z-]*)\b.*[^.
 #: Matches "Added", "Adding" and "Adds", but also the imperative verbs below.
 NOT_IMPERATIVE = re.compile(r".*(?:[^e]ed|[^r]ing|[^s]s)")
 IMPERATIVE_VERBS = frozenset({"Alias", "Embed", "Focus", "Ping", "Shed"})
-#: "settings of connections" for "connection settings", "role of an admin" for "admin role".
-GENITIVE = re.compile(r"\b(?P<head>[a-z]+) of (?:(?:a|an|the) [a-z]+|[a-z]+s\b)", re.IGNORECASE)
+#: "settings of connections" for "connection settings", "role of an admin" for "admin role". With an
+#: adjective, as in "source of the last release", there is no compound noun.
+GENITIVE = re.compile(
+    r"\b(?P<head>[a-z]+) of (?:(?:a|an|the) (?!(?:last|next|previous)\b)[a-z]+|[a-z]+s\b)",
+    re.IGNORECASE,
+)
 #: Heads of ordinary phrases: parts, quantities, and prepositions such as "instead of".
 ORDINARY_HEADS = frozenset(
     """
-    all amount amounts any beginning case combination copies copy days each end few first front half
-    hours hundreds instead kind kinds last list lists lot majority many millions minutes months most
-    none number numbers one order out page pages pair pairs part parts percent rest row rows seconds
-    sequence series set sets share some start sum thousands top type types value values years
+    all amount amounts any beginning bill case combination copies copy days each end few first front
+    half hours hundreds instead kind kinds last list lists lot majority many millions minutes months
+    most none number numbers one order out page pages pair pairs part parts percent rest row rows
+    seconds sequence series set sets share some start sum thousands top type types value values
+    years
     """.split()
 )
 TRAILER = re.compile(r"^[A-Z][A-Za-z-]+: .*$", re.MULTILINE)

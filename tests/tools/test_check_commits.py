@@ -58,6 +58,7 @@ def test_well_formed_subjects_pass(tmp_path: Path) -> None:
         "store: Need one connection less",
         "console: Show a list of accounts at the end of the day",
         "http: Close one of the sockets instead of the listener",
+        "release: Write a bill of materials for the source of the last release",
     )
     assert (result.returncode, result.stderr) == (0, "")
 

@@ -3528,8 +3528,8 @@ export class Operations extends Transport {
   /**
    * Verify a bank account.
    *
-   * The admin must not be the one who added the account. Payouts can use the account when
-   * `TAPGATE_BANK_ACCOUNT_COOLDOWN` has passed.
+   * The admin must be another person than the one who added the account. Payouts can use the
+   * account when `TAPGATE_BANK_ACCOUNT_COOLDOWN` has passed.
    *
    * Access: an admin (finance_user, system_admin). An admin with a second factor must have verified it recently.
    */

@@ -3339,8 +3339,9 @@ export interface ProcessorTerminalDay {
 /**
  * Movements on a processor's settlement account.
  *
- *     `fees` are the sales fees minus the fees that refunds returned, `fee_refunded`. `net` is sales
- *     minus fees, refunds and payouts, plus all other movements.
+ *     `fees` are the fees of sales and payouts minus the fees that refunds, returned payouts and
+ *     reversals gave back, `fee_refunded`. `net` is sales minus fees, refunds and payouts, plus all
+ *     other movements.
  */
 export interface ProcessorTotals {
   sales_count: number;
@@ -4397,9 +4398,10 @@ export type TransactionParty = "sender" | "receiver";
  * A transaction.
  *
  *     `fee_payer` is null if there is no fee. A sender pays the fee in addition to `amount`, a
- *     receiver out of `amount`. `fee_refunded` is the fee that a refund or a reversal returned to its
- *     payer: a payment's last refund returns the whole fee to the merchant, a reversal a share of it.
- *     A refund changes the merchant's balance by `fee_refunded` minus `amount`.
+ *     receiver out of `amount`. `fee_refunded` is the fee that a refund, a reversal or a returned
+ *     payout gave back to its payer: a payment's last refund and a returned payout the whole fee, a
+ *     reversal a share of it. A refund changes the merchant's balance by `fee_refunded` minus
+ *     `amount`, and a returned payout by `amount` plus `fee_refunded`.
  *
  *     `refunded_amount` is the part of a card payment that was refunded, and `reversed_amount` the
  *     part of any other transaction that was reversed. `reference` is the reference on the bank

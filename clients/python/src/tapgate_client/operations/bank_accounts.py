@@ -83,8 +83,8 @@ class BankAccountsOperations(OperationGroup[M]):
     def verify(self, id: str) -> BankAccountRecord:
         """Verify a bank account.
 
-        The admin must not be the one who added the account. Payouts can use the account when
-        `TAPGATE_BANK_ACCOUNT_COOLDOWN` has passed.
+        The admin must be another person than the one who added the account. Payouts can use the
+        account when `TAPGATE_BANK_ACCOUNT_COOLDOWN` has passed.
 
         Access: an admin (finance_user, system_admin). An admin with a second factor must have
         verified it recently.
