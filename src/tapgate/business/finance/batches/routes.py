@@ -169,7 +169,8 @@ async def _describe_run(request: GuardedRequest, id: int, body: BatchRun) -> Pro
     source = batch.source_name or "the platform"
     amount = format_amount(request, batch.total_amount)
     return Proposal(
-        operations=(Operation.BATCHES,),
+        # Otherwise a batch of one line would avoid the rules for transfers.
+        operations=(Operation.BATCHES, Operation.WALLET_TRANSFER),
         summary=f"Pay {amount} from {source} in {batch.valid} lines of batch {batch.name}",
         resource_id=batch.public_id,
         before={"status": batch.status},
@@ -182,7 +183,7 @@ async def _describe_run(request: GuardedRequest, id: int, body: BatchRun) -> Pro
     "/{id}/run",
     status=202,
     errors=(Code.BATCH_NOT_READY, Code.DUPLICATE_REQUEST),
-    guard=Guard(_describe_run, Operation.BATCHES),
+    guard=Guard(_describe_run, Operation.BATCHES, Operation.WALLET_TRANSFER),
     step_up=True,
 )
 async def run_batch(

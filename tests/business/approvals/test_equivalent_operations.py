@@ -1,8 +1,9 @@
-"""Refunds and reversals by other ways: rules that guard them apply to disputes and recalls too."""
+"""Rules for refunds, reversals and transfers apply to other operations with the same effect."""
 
 from typing import Any
 
 from builders.approvals import approve, build_rule, require_held, set_rules
+from builders.batches import change_batch, create_draft
 from builders.disputes import create_driver
 from builders.recalls import recall, send_p2p
 from harness import Harness
@@ -89,3 +90,22 @@ async def test_rule_for_reversals_guards_the_return_of_recalled_money(harness: H
     assert (executed["status"], executed["code"]) == ("executed", None)
     assert (await get(f"recalls/{returned['id']}"))["status"] == "decided"
     assert (await get(f"balance/{receivers[1]['id']}"))["held"] == "0.00"
+
+
+async def test_rule_for_transfers_guards_batches(harness: Harness) -> None:
+    """A batch of one line would otherwise be a transfer without an approval."""
+    await set_rules(harness, build_rule("wallet_transfer", above="100.00"))
+    maker, approver = await harness.create_admin("F"), await harness.create_admin("F")
+    customer = await harness.create_subscriber()
+
+    async def run(amount: str, reference: str) -> Any:
+        batch_id = await create_draft(harness, [(customer["phone_number"], amount, reference)])
+        validated = await change_batch(harness, batch_id, "validate", maker)
+        assert validated.json()["valid"] == 1, validated.text
+        return await change_batch(harness, batch_id, "run", maker)
+
+    assert (await run("60.00", "May")).json()["status"] == "running"
+    held = require_held(await run("60.00", "June"))  # 120.00 within a day
+    assert (held["operation"], held["amount"]) == ("wallet_transfer", "60.00")
+    executed = await approve(harness, held, approver)
+    assert (executed["status"], executed["code"]) == ("executed", None)
