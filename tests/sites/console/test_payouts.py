@@ -7,6 +7,7 @@ import httpx2
 from builders.payouts import create_bank_account, create_merchant
 from drivers.console import ConsoleClients
 from harness import Harness
+from tapgate.sites.console.labels import get_resource_label
 
 PAYOUTS_URL = "/console/payouts"
 ACCOUNTS_URL = "/console/bank-accounts"
@@ -84,3 +85,8 @@ async def test_payout_schedule_is_edited_on_the_merchant_page(
     )
     page = await finance.get_page_text(f"/console/processors/{merchant}")
     assert "Weekly" in page and "50.00" in page and "10%" in page
+
+
+def test_dangerous_dialogs_name_the_kind_of_record() -> None:
+    labels = [get_resource_label("id", f"{prefix}06x4") for prefix in ("po_", "run_", "txn_")]
+    assert labels == ["Payout", "Payout run", "Transaction"]

@@ -21,7 +21,6 @@ from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
-from tapgate_client.clock import format_rfc3339
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.subscribers import (
     PhoneChangeDispute,
@@ -91,7 +90,7 @@ async def _veto(
     description = (
         f"The customer objects to the change of the phone number from"
         f" {mask_phone_number(change.old_number)} to {mask_phone_number(change.new_number)}"
-        f" ({format_rfc3339(change.changed_at)}). The wallet is blocked. Made or approved by:"
+        f" ({change.changed_at:%Y-%m-%d %H:%M} UTC). The wallet is blocked. Made or approved by:"
         f" {', '.join(await phone_changes.load_maker_names(tx, makers))}."
     )
     message = NewSupportMessage(

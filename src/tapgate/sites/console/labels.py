@@ -184,6 +184,8 @@ _RESOURCE_LABELS: Final[Mapping[str, str]] = {
     ids.BANK_ACCOUNT: "Bank account",
     ids.PAYOUT: "Payout",
     ids.PAYOUT_RUN: "Payout run",
+    ids.TRANSACTION: "Transaction",
+    ids.RECALL: "Recall",
     ids.PARTNER: "Partner",
     ids.ALERT: "Alert",
     ids.RULE: "Rule",
@@ -249,7 +251,8 @@ def get_chat_command_label(command: str) -> str:
 
 def get_resource_label(parameter: str, value: str) -> str:
     """Return the kind of resource that a path parameter identifies, such as `Customer`."""
-    label = _RESOURCE_LABELS.get(value[:4]) or _RESOURCE_LABELS.get(parameter)
+    prefix = value[: value.find("_") + 1]
+    label = _RESOURCE_LABELS.get(prefix) or _RESOURCE_LABELS.get(parameter)
     return label or humanize(parameter)
 
 
