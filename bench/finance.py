@@ -5,7 +5,7 @@
 A gateway with two workers and a report worker, as installed by default, serves card payments at a
 fixed rate. At the same time, a batch is uploaded, validated and paid, and two days are closed, one
 with few entries and one with many. Receivers of the batch get receipts. Prints the tables in
-docs/benchmarks.md. Fails if a payment is declined or if the books do not balance at the end.
+docs/benchmark-details.md. Fails if a payment is declined or if the books do not balance at the end.
 """
 
 import argparse

@@ -26,10 +26,11 @@ from bench.growth.results import (
     select_phases,
 )
 from bench.payments.output import encode_results, replace_section, write_files
-from bench.payments.report import PAGE_FILE, Row, render_table
+from bench.payments.report import Row, render_table
 from bench.payments.results import Phase
 
 RESULTS_FILE: Final = Path("bench/results/growth.json")
+PAGE_FILE: Final = Path("docs/benchmark-details.md")
 BEGIN_MARK: Final = "<!-- growth: written by `make bench-growth` -->\n"
 END_MARK: Final = "<!-- end of growth -->\n"
 

@@ -171,7 +171,7 @@ async def assert_cardholder_can_pay(services: Services, connection: asyncpg.Conn
 
 
 async def test_page_matches_the_stored_results(public_tmp_path: Path) -> None:
-    stored = [Path("bench/results/growth.json"), Path("docs/benchmarks.md")]
+    stored = [Path("bench/results/growth.json"), Path("docs/benchmark-details.md")]
     for path in stored:
         (public_tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (public_tmp_path / path).write_bytes((ROOT / path).read_bytes())

@@ -160,7 +160,7 @@ class ProofVerifier:
 
         Proofs that arrive in one event loop iteration are verified together. Between a request's
         other work, the cryptography would run with cold processor caches, which takes several times
-        as long (docs/benchmarks.md).
+        as long (docs/benchmark-details.md).
         """
         loop = asyncio.get_running_loop()
         if not self._pending:

@@ -158,8 +158,8 @@ class Ledger:
         self._pending: deque[PendingCommand] = deque()
         self._wakeup = asyncio.Event()
         self._is_stopping = False
-        #: Processes one batch at a time. Two concurrent batches were slower (docs/benchmarks.md):
-        #: they are smaller and wait for each other's row locks.
+        #: Processes one batch at a time. Two concurrent batches were slower: they are
+        #: smaller and wait for each other's row locks (docs/benchmark-details.md).
         self.worker: asyncio.Task[None] | None = None
         self._rules: Rules | None = None
         self._rules_version = 0
@@ -278,8 +278,8 @@ class Ledger:
     async def gather_batch(self) -> None:
         """Wait while commands keep arriving, so that the batch grows.
 
-        Two small batches cost more than a large one (measured in docs/benchmarks.md), and the
-        event loop spends the time on the requests that submit the commands.
+        Two small batches cost more than a large one (docs/benchmark-details.md), and the event
+        loop spends the time on the requests that submit the commands.
         """
         previous_count = 0
         while previous_count < len(self._pending) < MAX_BATCH_SIZE:

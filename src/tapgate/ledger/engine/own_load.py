@@ -9,7 +9,7 @@ a worker writes its own batches in two cases:
   idle cores do not show whether PostgreSQL has time for more batches. With separate batches the
   cores are busy in any case, so from time to time the worker shares again to measure.
 
-docs/benchmarks.md has the measurements.
+Decision 38 has the measurements.
 """
 
 from time import monotonic

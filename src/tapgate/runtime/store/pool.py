@@ -1,7 +1,7 @@
 """Connection pool that opens connections on demand and reuses them.
 
 Acquiring and releasing an idle connection costs almost nothing. asyncpg's own pool would cost twice
-as much as the single statement that most requests run (measured in docs/benchmarks.md).
+as much as the single statement that most requests run (measured in docs/benchmark-details.md).
 """
 
 import asyncio

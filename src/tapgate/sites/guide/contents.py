@@ -79,7 +79,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "retention",
     ),
     "Assurance": ("security", "proof", "failures", "asvs", "inventory"),
-    "Internals": ("architecture", "ledger", "benchmarks"),
+    "Internals": ("architecture", "ledger", "benchmarks", "benchmark-details"),
     DECISIONS: ("decisions/*",),
     "More": ("*",),
 }
