@@ -47,6 +47,7 @@ _DETAIL_PAGE_LISTS: Final = {
     "/console/request-logs/{id}": "admin/request-logs",
     "/console/disputes/{id}": "disputes",
     "/console/recalls/{id}": "recalls",
+    "/console/administrators/{id}": "admin/users",
     "/console/float-requests/{id}": "float-requests",
     "/console/payouts/{id}": "payouts",
     "/console/payout-runs/{id}": "payout-runs",

@@ -268,6 +268,7 @@ async def call_admin_operations(client_factory: ClientFactory, admin: AsyncTapga
     assert (await admin.branding.get_logo()).media_type == "image/png"
     assert (await admin.admin.update(other.id, role="finance_user")).role == "finance_user"
     assert (await admin.admin.reset_factors(other.id)).id == other.id
+    assert (await admin.admin.get(other.id)).sessions == []
     assert (await admin.admin.confirm(other.id)).link_seen_by == []
     token = (await admin.admin.reset_password(other.id)).url.partition("#")[2]
     await admin.admin.accept_invitation(token=token, password=f"new {PASSWORD}")

@@ -2456,6 +2456,18 @@ export class Operations extends Transport {
   }
 
   /**
+   * Get an admin.
+   *
+   * With the enrolled second factors, the newest 20 sessions that have not ended, and the expiry of
+   * an unused link.
+   *
+   * Access: an admin (system_admin).
+   */
+  getAdmin(id: string, options?: RequestOptions): Promise<schemas.AdminDetails> {
+    return this.send("GET", `/api/v1/admin/users/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /**
    * Change an admin's name or role.
    *
    * A new role ends all of the admin's sessions. You cannot change your own role (403). If too few

@@ -64,6 +64,29 @@ export interface AdminChanges {
 }
 
 /**
+ * Admin with what protects the account, and the newest 20 of its sessions.
+ *
+ *     `invitation_expires_at` is present while the admin has an invitation or reset link that was not
+ *     used. It may be in the past: the admin then needs a new link.
+ */
+export interface AdminDetails {
+  id: string;
+  email: string;
+  name: string;
+  role: AdminRole;
+  owner_id: string | null;
+  created_at: string;
+  last_login_at: string | null;
+  status: AdminStatus;
+  sso: boolean;
+  link_seen_by: string[];
+  factors: Factor[];
+  recovery_codes: number;
+  invitation_expires_at: string | null;
+  sessions: SessionRecord[];
+}
+
+/**
  * One page of a list.
  *
  *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent

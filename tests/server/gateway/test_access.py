@@ -201,6 +201,7 @@ ADDED_ACCESS = {
     "GET /api/v1/agents": "payments:read · all · svc",
     "GET /api/v1/admin/partners/{id}": "A F",  # as for other records
     "GET /api/v1/admin/api-keys/{id}": "A",
+    "GET /api/v1/admin/users/{id}": "A",
     "GET /api/v1/admin/users/{id}/offboarding": "A",
     "POST /api/v1/admin/users/{id}/reset-password": "A",  # returns an invitation link
     "POST /api/v1/admin/invitations/accept": "public",  # the token is the credential

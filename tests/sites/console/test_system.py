@@ -405,3 +405,26 @@ async def test_settings_show_changed_values_first_and_can_be_searched(ada: Conso
     assert "TAPGATE_<wbr>RATE_<wbr>LIMIT" in found or "TAPGATE_RATE_LIMIT" in found
     assert "Changed from the default" not in found and "TIMEZONE" not in found
     assert "No settings match." in await ada.get_page_text("/console/settings?q=nothing+at+all")
+
+
+async def test_page_of_an_administrator_shows_sign_in_access_and_sessions(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    await ada.submit_action(
+        "administrator.create", {"name": "Ben", "email": "ben@x.example", "role": "support_user"}
+    )
+    listed = (await harness.get("/api/v1/admin/users", auth=await harness.create_admin())).json()
+    ben = next(admin["id"] for admin in listed["data"] if admin["name"] == "Ben")
+    listing = await ada.get_page_text("/console/administrators")
+    assert f'href="/console/administrators/{ben}"' in listing
+    page = await ada.get_page_text(f"/console/administrators/{ben}")
+    assert "Cannot sign in yet." in page and "The link was not used yet." in page
+    assert "Not signed in anywhere." in page and "Support: manages customers" in page
+    link = await ada.submit_action("administrator.new_link", {}, id=ben)
+    assert "/console/invitation#" in link.text
+    assert ada.session is not None
+    session = BearerAuth(ada.session, "")
+    me = (await harness.get("/api/v1/admin/me", auth=session)).json()["id"]
+    own = await ada.get_page_text(f"/console/administrators/{me}")
+    assert "this session" in own and "My account" in own
+    assert "administrator.disable" not in own

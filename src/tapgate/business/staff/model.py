@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from tapgate.core.records import build_record
 from tapgate.core.settings import Settings
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, invalid_field
+from tapgate_client.schemas.account import AdminDetails, SessionRecord
 from tapgate_client.schemas.admin import (
     PLATFORM_ROLES,
     Admin,
@@ -84,6 +86,37 @@ def to_record(row: Mapping[str, Any]) -> Admin:
         id=ids.encode(ids.ADMIN, row["id"]),
         owner_id=_get_owner_id(row),
         link_seen_by=_list_viewers(row),
+    )
+
+
+def to_session_record(row: Mapping[str, Any], current_id: int | None) -> SessionRecord:
+    return build_record(
+        SessionRecord,
+        row,
+        id=ids.encode(ids.SESSION, row["id"]),
+        current=row["id"] == current_id,
+        console=row["is_console"],
+        sso=row["is_sso"],
+    )
+
+
+def to_details(
+    row: Mapping[str, Any],
+    *,
+    factors: list[Factor],
+    recovery_codes: int,
+    invitation_expires_at: datetime | None,
+    sessions: list[SessionRecord],
+) -> AdminDetails:
+    return build_record(
+        AdminDetails,
+        {**row, "invitation_expires_at": invitation_expires_at},
+        id=ids.encode(ids.ADMIN, row["id"]),
+        owner_id=_get_owner_id(row),
+        link_seen_by=_list_viewers(row),
+        factors=[*factors],
+        recovery_codes=recovery_codes,
+        sessions=sessions,
     )
 
 

@@ -1,6 +1,7 @@
 """SQL queries for admins. `auth` manages their sessions and checks their passwords."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 import asyncpg
@@ -100,6 +101,14 @@ async def add_link_views(tx: Transaction, admin_id: int, linked_to: Sequence[int
         linked_to,
         tx.now(),
     )
+
+
+async def get_link_expiry(database: Database, admin_id: int) -> datetime | None:
+    """Return when an admin's unused link expires or expired, or None if there is no such link."""
+    expires_at: datetime | None = await database.fetchval(
+        "SELECT expires_at FROM admin_invitations WHERE admin_id = $1", admin_id
+    )
+    return expires_at
 
 
 async def has_unused_link(tx: Transaction, admin_id: int) -> bool:

@@ -1,6 +1,7 @@
 """Admin and session endpoints."""
 
 from operator import itemgetter
+from typing import Final
 
 import msgspec
 
@@ -10,6 +11,7 @@ from tapgate.auth.sessions import SessionOrigin, TokenReuseError
 from tapgate.business.approval_rules.check import load_approver_counts
 from tapgate.business.staff import model, operations, queries
 from tapgate.business.staff.account import operations as account_operations
+from tapgate.business.staff.account.queries import list_sessions
 from tapgate.business.staff.known_secrets import load_known_secrets
 from tapgate.core.pagination import paginate
 from tapgate.core.records import AdminId
@@ -23,6 +25,7 @@ from tapgate.http.endpoint import Endpoints
 from tapgate.http.rate_limits.address_costs import LoginCost
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.account import AdminDetails
 from tapgate_client.schemas.admin import (
     Admin,
     AdminChanges,
@@ -39,12 +42,13 @@ from tapgate_client.schemas.admin import (
     Tokens,
 )
 from tapgate_client.schemas.approvals import Operation
-from tapgate_client.schemas.pagination import Page
+from tapgate_client.schemas.pagination import Page, PageQuery
 from tapgate_client.schemas.passkeys import PasskeyLogin, RequestOptions
 
 endpoints = Endpoints("Admin", "/api/v1/admin", objects=ObjectAccess.ANY, owners=NEVER)
 
 _PUBLIC = Access(public=True)
+_SHOWN_SESSIONS: Final = 20
 _ANY_ADMIN = Access(roles="ACSF")
 _SYSTEM_ADMIN = Access(roles="A")
 _OWN_USER_ROW = OwnerAccess(binding=Binding.ROW, roles="M", rows=USERS, key_roles="")
@@ -317,6 +321,30 @@ async def list_admins(request: RequestContext, query: AdminFilters) -> Page[Admi
     """
     rows = await queries.list_page(request.services.database, query, request.owner_view)
     return paginate(rows, query, model.to_record, itemgetter("id"))
+
+
+@endpoints.get("/users/{id}", access=_SYSTEM_ADMIN)
+async def get_admin(request: RequestContext, id: AdminId) -> AdminDetails:
+    """Get an admin.
+
+    With the enrolled second factors, the newest 20 sessions that have not ended, and the expiry of
+    an unused link.
+    """
+    services, factors = request.services, request.services.authenticator.factors
+    _, current_id = request.admin_and_session_ids
+    sessions = await list_sessions(
+        services.database,
+        PageQuery(limit=_SHOWN_SESSIONS),
+        id,
+        sessions=services.authenticator.sessions,
+    )
+    return model.to_details(
+        await queries.get(services.database, id),
+        factors=await factors.list_enrolled(id),
+        recovery_codes=await factors.count_recovery_codes(id),
+        invitation_expires_at=await queries.get_link_expiry(services.database, id),
+        sessions=[model.to_session_record(row, current_id) for row in sessions[:_SHOWN_SESSIONS]],
+    )
 
 
 @endpoints.put(

@@ -38,6 +38,7 @@ from tapgate_client.schemas.search import SearchType
 #: ID prefix -> (page path, endpoint that the page reads)
 _PAGES_BY_PREFIX: Final = {
     ids.SUBSCRIBER: ("/console/subscribers/", "GET /api/v1/subscribers/{id}"),
+    ids.ADMIN: ("/console/administrators/", "GET /api/v1/admin/users/{id}"),
     ids.AGENT: ("/console/agents/", "GET /api/v1/agents/{id}"),
     ids.PROCESSOR: ("/console/processors/", "GET /api/v1/processors/{id}"),
     ids.PARTNER: ("/console/partners/", "GET /api/v1/admin/partners/{id}"),
@@ -177,8 +178,6 @@ def get_result_path(type: str, public_id: str) -> str | None:
     """Return the page path for a search result; None if there is no page."""
     if type == SearchType.CARD:
         return f"/console/cards/{quote(public_id, safe='')}"
-    if type == SearchType.ADMIN:
-        return "/console/administrators"
     if type == SearchType.KEY:
         return f"/console/request-logs?api_key_id={quote(public_id, safe='')}"
     return get_page_path(public_id, lambda endpoint: True)

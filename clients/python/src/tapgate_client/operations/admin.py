@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tapgate_client.declaration import M, OperationGroup, acts, lists, reads, sets
 from tapgate_client.encoding import DateTimeLike
-from tapgate_client.schemas.account import VerifiedFactor
+from tapgate_client.schemas.account import AdminDetails, VerifiedFactor
 from tapgate_client.schemas.admin import (
     Admin,
     ApiKeyRecord,
@@ -216,6 +216,19 @@ class AdminOperations(OperationGroup[M]):
         Example:
             for record in client.admin.list():
                 print(record)
+        """
+
+    @reads("GET /api/v1/admin/users/{id}")
+    def get(self, id: str) -> AdminDetails:
+        """Get an admin.
+
+        With the enrolled second factors, the newest 20 sessions that have not ended, and the expiry
+        of an unused link.
+
+        Access: an admin (system_admin).
+
+        Example:
+            client.admin.get("adm_0800000000000")
         """
 
     @sets("PUT /api/v1/admin/users/{id}")

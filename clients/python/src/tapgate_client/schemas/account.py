@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 import msgspec
 
-from tapgate_client.schemas.admin import Otp
+from tapgate_client.schemas.admin import Admin, Factor, Otp
 from tapgate_client.schemas.common import Redacted, build_missing_field_error
 from tapgate_client.schemas.fields import Password
 from tapgate_client.schemas.passkeys import AssertedCredential
@@ -66,3 +66,16 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
     user_agent: str | None
     created_at: Time
     last_seen_at: Time | None
+
+
+class AdminDetails(Admin, frozen=True, kw_only=True):
+    """Admin with what protects the account, and the newest 20 of its sessions.
+
+    `invitation_expires_at` is present while the admin has an invitation or reset link that was not
+    used. It may be in the past: the admin then needs a new link.
+    """
+
+    factors: list[Factor]
+    recovery_codes: int
+    invitation_expires_at: Time | None
+    sessions: list[SessionRecord]

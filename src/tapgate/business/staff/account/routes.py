@@ -2,15 +2,13 @@
 
 from operator import itemgetter
 
-import asyncpg
-
 from tapgate.auth.authenticator import Authenticator
 from tapgate.business.staff import model
 from tapgate.business.staff import queries as admin_queries
 from tapgate.business.staff.account import operations, queries
 from tapgate.business.staff.account.first_factor import require_first_factor_proof
 from tapgate.core.pagination import paginate
-from tapgate.core.records import SessionId, build_record
+from tapgate.core.records import SessionId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
@@ -18,7 +16,6 @@ from tapgate.http.api.owner_access import OWN_USER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
-from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.account import (
@@ -238,18 +235,9 @@ async def list_sessions(request: RequestContext, query: PageQuery) -> Page[Sessi
         admin_id,
         sessions=request.services.authenticator.sessions,
     )
-
-    def to_record(row: asyncpg.Record) -> SessionRecord:
-        return build_record(
-            SessionRecord,
-            row,
-            id=ids.encode(ids.SESSION, row["id"]),
-            current=row["id"] == current_id,
-            console=row["is_console"],
-            sso=row["is_sso"],
-        )
-
-    return paginate(rows, query, to_record, itemgetter("id"))
+    return paginate(
+        rows, query, lambda row: model.to_session_record(row, current_id), itemgetter("id")
+    )
 
 
 @endpoints.delete("/sessions/{id}", unguarded=Unguarded.OWN_ACCOUNT)

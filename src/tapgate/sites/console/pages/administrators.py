@@ -7,10 +7,12 @@ import msgspec
 
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
+from tapgate.sites.console.components.related import gather_by_name, get_audit
 from tapgate.sites.console.components.state_actions import build_state_action
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
+from tapgate_client.clock import format_rfc3339
 from tapgate_client.schemas.admin import UserType
 
 pages = Pages()
@@ -18,6 +20,7 @@ pages = Pages()
 _LIST_PATH = "/api/v1/admin/users"
 _ITEM_PATH = f"{_LIST_PATH}/{{id}}"
 
+_SHOWN_ENTRIES: Final = 10
 _ROLES: Final = (
     ("support_user", "Support: manages customers, cards and agents"),
     ("finance_user", "Finance: moves money and makes payouts"),
@@ -63,6 +66,15 @@ ACTIONS = (
         is_dangerous=True,
     ),
     Action(
+        name="administrator.new_link",
+        endpoint=f"POST {_ITEM_PATH}/reset-password",
+        title="New link",
+        button="Create link",
+        description="The earlier link stops working. With the new one, the person sets a password.",
+        success_message="Link created",
+        result_template="administrators/invitation.html",
+    ),
+    Action(
         name="administrator.reset_factors",
         endpoint=f"POST {_ITEM_PATH}/reset-factors",
         title="Remove this administrator's second factors?",
@@ -100,3 +112,19 @@ async def list_administrators(request: PageRequest) -> Reply[bytes]:
         filters["type"] = UserType.PLATFORM.value
     page = await request.get(_LIST_PATH, filters)
     return request.render("administrators/list.html", page=page, type=filters["type"])
+
+
+@pages.get("/console/administrators/{id}")
+async def show_administrator(request: PageRequest, id: str) -> Reply[bytes]:
+    parts = await gather_by_name(
+        admin=request.get(_ITEM_PATH, id=id),
+        offboarding=request.get(f"{_ITEM_PATH}/offboarding", id=id),
+        audit=get_audit(request, id),
+        activity=request.get("/api/v1/audit/logs", {"actor_id": id, "limit": _SHOWN_ENTRIES}),
+    )
+    return request.render(
+        "administrators/administrator.html",
+        role_labels=dict(_ROLES),
+        now=format_rfc3339(request.context.services.clock()),
+        **parts,
+    )
