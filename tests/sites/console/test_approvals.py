@@ -58,7 +58,7 @@ async def test_rule_change_is_sent_for_approval(
     assert "Operation: Float top-up; Above: 100.00 SLE; Roles: Finance" in changes
     assert "; Expires after: 1 day" in changes
     french = await approver.get(held.headers["Location"], **{"Accept-Language": "fr"})
-    assert "Au-dessus de\N{NO-BREAK SPACE}: 100.00 SLE" in french.text
+    assert "Au-dessus de\N{NO-BREAK SPACE}: 100,00\N{NO-BREAK SPACE}SLE" in french.text
     assert "Expire après\N{NO-BREAK SPACE}: 1 jour" in french.text
     wrong = await ada.post_form(
         "/console/approvals/rules", {"roles_agent_fund": ["finance_user"], "above_agent_fund": "x"}

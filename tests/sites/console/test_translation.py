@@ -230,10 +230,13 @@ def test_every_summary_of_an_approval_has_a_translation() -> None:
 @pytest.mark.parametrize(
     "summary, translation",
     [
-        ("Fund agent Kargbo with 500.00 SLE", "Approvisionner l'agent Kargbo de 500.00 SLE"),
+        (
+            "Fund agent Kargbo with 500.00 SLE",
+            "Approvisionner l'agent Kargbo de 500,00\N{NO-BREAK SPACE}SLE",
+        ),
         (
             "Transfer 5.00 SLE from merchant A to B to a customer",
-            "Transférer 5.00 SLE du marchand A to B à un client",
+            "Transférer 5,00\N{NO-BREAK SPACE}SLE du marchand A to B à un client",
         ),
         (
             "Rotate API key Shop, by API key Robot",

@@ -15,7 +15,7 @@ from tapgate.sites.console.page_request import CONSOLE, PageRequest, build_path
 from tapgate.sites.console.rendering import end_sentence
 from tapgate.sites.console.site import Pages
 from tapgate.sites.console.translation.translator import Translator
-from tapgate.sites.console.typed_input import clean_amount, clean_phone_number
+from tapgate.sites.console.typed_input import clean_phone_number
 from tapgate_client.errors import ApiError, Code
 
 _DONE: Final = "Done."
@@ -324,10 +324,9 @@ async def _load_preview(request: PageRequest, action: Action) -> dict[str, Any] 
 
 async def _build_body(request: PageRequest, action: Action) -> dict[str, Any]:
     form, body, problems = request.form, dict[str, Any](), dict[str, str]()
-    country = request.context.services.settings.country
     for field in action.fields:
         is_constant = field.kind == "hidden" and isinstance(field.value, bool)
-        value = field.value if is_constant else _parse_field(field, form, country)
+        value = field.value if is_constant else _parse_field(request, field)
         if field.kind == "picker" and value is not None:
             chosen = form.get(pickers.get_chosen_name(field.name))
             value, problem = await pickers.resolve(request, value, chosen, field.picks)
@@ -348,16 +347,17 @@ async def _build_body(request: PageRequest, action: Action) -> dict[str, Any]:
     return body
 
 
-def _parse_field(field: Field, form: FormData, country: str | None) -> Any:
+def _parse_field(request: PageRequest, field: Field) -> Any:
     """Return a field's value for the JSON body.
 
     In a number field, text that is not a number is kept, so that the API's validation rejects it.
     """
+    form, country = request.form, request.context.services.settings.country
     text = form.get(field.name)
     if field.kind == "tel":
         text = clean_phone_number(text, country)
     elif field.kind in ("money", "number"):
-        text = clean_amount(text)
+        text = request.translator.numbers.clean(text)
     elif field.kind == "moment":
         text = text and _to_utc(text)
     match field.kind:

@@ -73,6 +73,7 @@ _LABEL_FILTERS: Final[Mapping[str, Callable[..., str]]] = {
 def build_environment(*packages: str, language: Language = Language.EN) -> Environment:
     """Return the environment for the packages' templates; earlier packages take precedence."""
     translator = get_translator(language)
+    numbers = translator.numbers
     build = Environment if translator.is_source else TranslatingEnvironment
     environment = build(
         loader=ChoiceLoader([PackageLoader(package) for package in packages]),
@@ -84,9 +85,11 @@ def build_environment(*packages: str, language: Language = Language.EN) -> Envir
     if isinstance(environment, TranslatingEnvironment):
         environment.translate = translator.translate
     environment.filters |= {
-        "money": format_amount,
+        "money": numbers.format_amount,
+        "percent": numbers.format_percent,
+        "input_number": numbers.format_input,
         **times.build_filters(translator),
-        "number": format_number,
+        "number": numbers.format_number,
         "breakable": _allow_breaks,
         "id_time": get_id_time,
         "is_current": is_current,
@@ -132,23 +135,9 @@ def _allow_breaks(text: str, separator: str) -> Markup:
     return escape(text).replace(separator, Markup("{}<wbr>").format(separator))
 
 
-def format_amount(amount: str | None, currency: str = "") -> str:
-    """Format an amount: `12345.60` -> `12,345.60 SLE`. The minus sign is as wide as a digit."""
-    if amount is None:
-        return "–"
-    sign = "−" if amount.startswith("-") else ""
-    whole, point, fraction = amount.removeprefix("-").partition(".")
-    grouped = f"{int(whole):,}" if whole.isascii() and whole.isdigit() else whole
-    return f"{sign}{grouped}{point}{fraction}{' ' if currency else ''}{currency}"
-
-
 def format_json(value: Any) -> str:
     """Format a JSON value with indentation."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-
-
-def format_number(value: int | float | None) -> str:
-    return "–" if value is None else f"{value:,}"
 
 
 def get_id_time(public_id: str) -> str | None:

@@ -256,7 +256,7 @@
         parts.push(await response.blob());
         rows += Number(response.headers.get("X-Rows"));
         const cursor = response.headers.get("X-Next-Cursor");
-        const count = rows.toLocaleString("en");
+        const count = rows.toLocaleString(lang);
         note.textContent = cursor
           ? translate("{count} rows so far…", { count })
           : translate("{count} rows exported.", { count });

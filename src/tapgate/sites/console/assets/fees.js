@@ -6,8 +6,12 @@
   const HEIGHT = 112;
   const POINTS = 160;
 
+  const locale = document.documentElement.lang;
+  // In French, a comma is the decimal separator; with a point too, the last one is.
   const parse = (text) => {
-    const value = Number((text || "").replace(/[\s,]/g, ""));
+    let digits = (text || "").replace(/\s/g, "");
+    if (locale === "fr" && digits.lastIndexOf(",") > digits.lastIndexOf(".")) digits = digits.replaceAll(".", "").replace(",", ".");
+    const value = Number(digits.replaceAll(",", ""));
     return (text || "").trim() === "" || Number.isNaN(value) ? null : value;
   };
 
@@ -37,7 +41,7 @@
     const isReceiver = form.elements.payer.value === "receiver";
     const amount = parse(form.querySelector("[data-fee-amount]").value) || 0;
     const compute = (value) => calculate(tiers, isReceiver, value);
-    const format = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+    const format = new Intl.NumberFormat(locale, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
     const unit = form.querySelector("[data-fee-amount]").nextElementSibling.textContent;
     form.querySelector("[data-fee-result]").textContent = `${format.format(compute(amount))} ${unit}`;
     const bounds = tiers.map((tier) => tier.up_to || 0);

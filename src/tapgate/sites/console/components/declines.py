@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from tapgate.sites.console.rendering import format_amount
 from tapgate.sites.console.translation.translator import Translator, source_text
 from tapgate_client.errors import Code
 
@@ -95,7 +94,7 @@ def explain_decline(translator: Translator, record: Record) -> Explanation:
     details = record.get("failure_details") or {}
     currency, decimals = record["currency"], len(record["amount"].partition(".")[2])
     values = {
-        name: format_amount(_to_text(details.get(name), decimals), currency)
+        name: translator.numbers.format_amount(_to_text(details.get(name), decimals), currency)
         for name in ("available", "required", "limit", "used", "attempted")
     }
     return Explanation(

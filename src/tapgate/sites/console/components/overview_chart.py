@@ -21,8 +21,8 @@ class Figure(NamedTuple):
 
     label: str
     path: str
-    #: An amount of money, unless `is_money` is false.
-    value: str
+    #: An amount of money, unless `is_money` is false: then a number, or a float in percent.
+    value: str | float | None
     change: Decimal | None
     is_money: bool = True
     completed: int | None = None
@@ -53,14 +53,14 @@ def build_figures(overview: Mapping[str, Any]) -> list[Figure]:
         Figure(
             "Transactions",
             path,
-            f"{totals['count']:,}",
+            totals["count"],
             compute_change(totals["count"], previous["count"]),
             is_money=False,
         ),
         Figure(
             "Success rate",
             build_transactions_path(overview, status="failed"),
-            "–" if rate is None else f"{100 * rate:.1f}%",
+            None if rate is None else 100.0 * rate,
             None if rate is None or not before else compute_change(str(rate), str(before)),
             is_money=False,
         ),

@@ -6,7 +6,6 @@ from typing import Any, Final, NamedTuple
 from tapgate.ledger import chart
 from tapgate.ledger.card_proofs.rejected_taps import CLONE_ALERT_TYPE
 from tapgate.sites.console.labels import humanize
-from tapgate.sites.console.rendering import format_amount
 from tapgate.sites.console.translation.translator import Translator, source_text
 from tapgate_client.errors import Code
 from tapgate_client.schemas.transactions import TransactionStatus
@@ -98,7 +97,7 @@ def tell_transaction(translator: Translator, record: Record) -> str:
     tale = _TALES.get(record["type"], _OTHER_TALE)
     sentence = translator.translate(
         tale.tried if record["status"] in _UNSETTLED else tale.done,
-        amount=format_amount(record["amount"], record["currency"]),
+        amount=translator.numbers.format_amount(record["amount"], record["currency"]),
         payer=_name_party(translator, record["from"]),
         payee=_name_party(translator, record["to"]),
     )

@@ -8,7 +8,6 @@ from tapgate.sites.console import step_up
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
 from tapgate.sites.console.translation.translator import source_text
-from tapgate.sites.console.typed_input import clean_amount
 from tapgate_client.errors import ApiError
 from tapgate_client.schemas.admin import PLATFORM_ROLES, AdminRole
 from tapgate_client.schemas.approvals import AMOUNT_OPERATIONS, GUARDABLE_OPERATIONS, Operation
@@ -135,7 +134,7 @@ def _parse_rules(request: PageRequest) -> list[dict[str, Any]]:
     return [
         {
             "operation": operation,
-            "above": clean_amount(form.get(f"above_{operation}")),
+            "above": request.translator.numbers.clean(form.get(f"above_{operation}")),
             "roles": form.get_all(f"roles_{operation}"),
             "approvers": int(form.get(f"approvers_{operation}") == "2") + 1,
             "expires_in": _DAY_SECONDS,

@@ -6,10 +6,8 @@ from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components.table_form import TableForm
-from tapgate.sites.console.forms import FormData
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
-from tapgate.sites.console.typed_input import clean_amount
 
 pages = Pages()
 
@@ -49,7 +47,7 @@ async def show_commission_form(request: PageRequest) -> Reply[bytes]:
 
 @pages.post("/console/limits/commission")
 async def change_commission(request: PageRequest) -> Reply[bytes]:
-    rules, current = _parse_rules(request.form), await _load_rules(request)
+    rules, current = _parse_rules(request), await _load_rules(request)
     return await COMMISSION_FORM.submit(
         request, current, rules, {"commissions": group_by_tier([*rules.values()])}
     )
@@ -61,13 +59,14 @@ async def _load_rules(request: PageRequest) -> list[dict[str, Any]]:
     return rules
 
 
-def _parse_rules(form: FormData) -> dict[str, dict[str, Any]]:
+def _parse_rules(request: PageRequest) -> dict[str, dict[str, Any]]:
     """Return the submitted rules. A row without a rate means no rule."""
+    form, numbers = request.form, request.translator.numbers
     return {
         key: {"type": transaction_type, "tier": tier, "rate": rate, "minimum_amount": minimum}
         for transaction_type in _COMMISSION_TYPES
         for tier in TIERS
         for key in [f"{transaction_type}_{tier}"]
-        if (rate := form.get(f"rate_{key}")) is not None
-        for minimum in [clean_amount(form.get(f"minimum_amount_{key}")) or "0"]
+        if (rate := numbers.clean(form.get(f"rate_{key}"))) is not None
+        for minimum in [numbers.clean(form.get(f"minimum_amount_{key}")) or "0"]
     }

@@ -11,7 +11,6 @@ from tapgate.sites.console.components.state_actions import build_state_action, b
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.labels import humanize
 from tapgate.sites.console.page_request import PageRequest
-from tapgate.sites.console.rendering import format_amount
 from tapgate.sites.console.site import Pages
 from tapgate.sites.console.translation.translator import Translator, source_text
 from tapgate_client.schemas.compliance import RuleSubject
@@ -252,11 +251,11 @@ def describe_rule(rule: dict[str, Any], translator: Translator) -> str:
     action, threshold = translator.translate(actions[rule["action"]]), rule["threshold"]
     texts = _SUBJECT_TEXTS[rule["subject"]]
     if rule["type"] == "AMOUNT_THRESHOLD":
-        amount = format_amount(threshold, rule["currency"])
+        amount = translator.numbers.format_amount(threshold, rule["currency"])
         return translator.translate(texts.amount, amount=amount, action=action)
     window = _format_duration(rule["window_seconds"], translator)
     if rule["type"] == "CUMULATIVE_AMOUNT":
-        amount = format_amount(threshold, rule["currency"])
+        amount = translator.numbers.format_amount(threshold, rule["currency"])
         return translator.translate(texts.total, amount=amount, window=window, action=action)
     one, other = _PIN_TEXTS if is_pin_rule else (texts.count_one, texts.count_other)
     return translator.translate_plural(threshold, one, other, window=window, action=action)
@@ -267,4 +266,4 @@ def _format_duration(seconds: int, translator: Translator) -> str:
     count = seconds // size
     if count == 1:
         return translator.translate(one)
-    return translator.translate(other, count=f"{count:,}")
+    return translator.translate(other, count=translator.numbers.format_number(count))

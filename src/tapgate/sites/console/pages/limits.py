@@ -11,12 +11,10 @@ from tapgate.ledger import chart
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components.table_form import TableForm
 from tapgate.sites.console.form_fields import Field
-from tapgate.sites.console.forms import FormData
 from tapgate.sites.console.labels import humanize
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.pages.commission import COMMISSION_RULES_PATH, TIERS, group_by_tier
 from tapgate.sites.console.site import Pages
-from tapgate.sites.console.typed_input import clean_amount
 from tapgate_client.errors import ApiError, Code
 
 pages = Pages()
@@ -121,7 +119,7 @@ async def show_fee_form(request: PageRequest, type: str) -> Reply[bytes]:
 
 @pages.post("/console/limits/fees/{type}")
 async def change_fee(request: PageRequest, type: str) -> Reply[bytes]:
-    tiers, current = _parse_tiers(request.form, type), await _load_fee_tiers(request, type)
+    tiers, current = _parse_tiers(request, type), await _load_fee_tiers(request, type)
     context = _build_context(request, type, [*tiers.values()])
     return await FEE_FORM.submit(request, current, tiers, context, type=type)
 
@@ -137,22 +135,25 @@ def _filter_fee_tiers(transaction_type: str, fees: Any) -> list[Any]:
     return [tier for tier in fees["data"] if tier["type"] == transaction_type]
 
 
-def _parse_tiers(form: FormData, transaction_type: str) -> dict[str, dict[str, Any]]:
+def _parse_tiers(request: PageRequest, transaction_type: str) -> dict[str, dict[str, Any]]:
     """Return the submitted fee tiers. Empty rows are ignored.
 
     A missing value is sent as an empty string, which the API rejects with an error that names the
     field.
     """
-    tier = {"type": transaction_type, "payer": form.get("payer") or ""}
-    rows = [_parse_tier(form, str(row)) for row in range(_MAX_FEE_TIERS)]
+    tier = {"type": transaction_type, "payer": request.form.get("payer") or ""}
+    rows = [_parse_tier(request, str(row)) for row in range(_MAX_FEE_TIERS)]
     bounded = [{"up_to": "", "rate": "", **tier, **row} for row in rows if row]
-    last = {"rate": "", **tier, **_parse_tier(form, _LAST_FEE_TIER), "up_to": None}
+    last = {"rate": "", **tier, **_parse_tier(request, _LAST_FEE_TIER), "up_to": None}
     return {str(row): values for row, values in enumerate(bounded)} | {_LAST_FEE_TIER: last}
 
 
-def _parse_tier(form: FormData, row: str) -> dict[str, str]:
+def _parse_tier(request: PageRequest, row: str) -> dict[str, str]:
     """Return the values of a tier that are not empty."""
-    values = {name: clean_amount(form.get(f"{name}_{row}")) for name in _TIER_FIELDS}
+    values = {
+        name: request.translator.numbers.clean(request.form.get(f"{name}_{row}"))
+        for name in _TIER_FIELDS
+    }
     return {name: value for name, value in values.items() if value}
 
 

@@ -16,6 +16,7 @@ from tapgate.sites.console.labels import (
     humanize,
     use_console_terms,
 )
+from tapgate.sites.console.numbers import get_number_format
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.cards import CardBlockReason
 
@@ -45,6 +46,7 @@ class Translator:
     def __init__(self, language: Language, catalogs: Mapping[str, Mapping[str, str]]) -> None:
         self.language = language
         self.catalogs = catalogs
+        self.numbers = get_number_format(language)
         self.texts = {key: text for texts in catalogs.values() for key, text in texts.items()}
 
     @property
@@ -108,7 +110,9 @@ class Translator:
                 values = match.groupdict()
                 if "summary" in values:
                     values["summary"] = self.translate_summary(values["summary"])
-                return translated.format_map(values)
+                return translated.format_map(
+                    {name: self.numbers.localize_amount(value) for name, value in values.items()}
+                )
         return summary
 
     def translate_reason(self, reason: str) -> str:
@@ -126,7 +130,9 @@ class Translator:
     def translate_plural(self, count: int, one: str, other: str, **values: Any) -> str:
         """Return the text for a number, such as `{count} agents`. Zero is singular in French."""
         is_one = count == 1 if self.is_source else count < 2
-        return self.translate(one if is_one else other).format(count=f"{count:,}", **values)
+        return self.translate(one if is_one else other).format(
+            count=self.numbers.format_number(count), **values
+        )
 
     def translate_message(self, message: str) -> str | None:
         """Translate an API message, or return None if there is no translation."""
@@ -142,9 +148,13 @@ class Translator:
         return None
 
     def _translate_value(self, value: str) -> str:
-        """Translate a decline reason, which begins with a small letter within a message."""
+        """Translate a decline reason, which begins with a small letter within a message, or an
+        amount.
+        """
         label = self.texts.get(value[:1].upper() + value[1:])
-        return value if label is None else label[:1].lower() + label[1:]
+        return (
+            self.numbers.localize_amount(value) if label is None else label[:1].lower() + label[1:]
+        )
 
     def translate_error(self, error: ApiError) -> str:
         """Return an error's message, or its code's message if it has no translation."""
