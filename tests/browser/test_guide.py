@@ -46,6 +46,12 @@ async def test_reference_tries_an_operation_and_remembers_the_language(
     await section.get_by_role("radio", name="Python").check()
     await expect(section.locator(".code[data-language=python]")).to_be_visible()
     await expect(section.locator(".code[data-language=sh]")).to_be_hidden()
+    await tab.open("/guide/guides/refunds")
+    for language, is_shown in (("python", True), ("sh", False), ("ts", False)):
+        examples = page.locator(f".tabs .code[data-language={language}]")
+        await expect(examples.first).to_be_visible(visible=is_shown)
+    assert await tab.find_axe_violations() + await tab.find_contrast_violations() == []
+    await tab.open("/guide/api/pos")
 
     await section.get_by_role("button", name="Try it").click()
     dialog = page.get_by_role("dialog", name="Take a payment by card")

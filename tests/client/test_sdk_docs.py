@@ -3,7 +3,10 @@
 import asyncio
 import contextlib
 import io
+import os
 import re
+import shutil
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,9 @@ from tapgate_client.clock import system_clock
 DOCS = Path(__file__).parents[2] / "docs"
 DOCUMENT = (DOCS / "sdk.md").read_text()
 GUIDES = ("onboard-a-merchant", "accept-a-card", "cash-in-app", "payroll", "refunds")
+#: Guides with examples in three languages; `tests/generators` runs those in TypeScript.
+TRILINGUAL_GUIDES = ("accept-a-card", "refunds")
+SHELL_BLOCK = re.compile(r"^```(sh|output)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BASE_URL = "http://127.0.0.1:8000"
 CODE_BLOCK = re.compile(r"^```(python|output)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -52,6 +58,24 @@ async def test_examples_print_the_documented_output(base_url: str) -> None:
 @pytest.mark.parametrize("guide", GUIDES)
 async def test_guide_prints_the_documented_output(base_url: str, guide: str) -> None:
     await run_examples(base_url, f"guides/{guide}.md", {})
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+@pytest.mark.parametrize("guide", TRILINGUAL_GUIDES)
+async def test_guide_prints_the_documented_output_with_curl(
+    base_url: str, guide: str, tmp_path: Path
+) -> None:
+    text = (DOCS / "guides" / f"{guide}.md").read_text()
+    blocks = SHELL_BLOCK.findall(text)
+    process = await asyncio.create_subprocess_exec(
+        "bash", "-eu", "-o", "pipefail", "-c",
+        "".join(code for language, code in blocks if language == "sh").replace(BASE_URL, base_url),
+        cwd=tmp_path, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        env=os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+    )  # fmt: skip
+    output = (await process.communicate())[0].decode()
+    assert process.returncode == 0, output
+    assert output == "".join(code for language, code in blocks if language == "output")
 
 
 async def test_quick_start_runs_as_printed(base_url: str, tmp_path: Path) -> None:

@@ -67,8 +67,8 @@ class FlakyServer:
     ) -> bool:
         request_line, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().strip().split("\r\n")
         method, target, _ = request_line.split(" ")
-        header_pairs = (line.split(": ", 1) for line in lines)
-        headers = {name.lower(): value for name, value in header_pairs}
+        header_pairs = (line.split(":", 1) for line in lines)
+        headers = {name.lower(): value.strip() for name, value in header_pairs}
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         received = ReceivedRequest(method, target, headers, body)
         self.requests.append(received)

@@ -40,6 +40,7 @@ CLIENT = ROOT / "clients" / "typescript"
 COLLECTION = ROOT / "docs" / "postman" / "tapgate.postman_collection.json"
 BASE_URL = "http://127.0.0.1:8000"
 ADMIN = {"email": "ada@example.com", "password": "correct horse battery"}
+EXAMPLE_BLOCK = re.compile(r"^```(ts|output)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SECRET = "whsec_dGFwZ2F0ZS1leGFtcGxlLWRvLW5vdC11c2UtdGhpcyE="
 
 needs_tsc = pytest.mark.skipif(
@@ -159,12 +160,31 @@ async def test_examples_of_the_typescript_client_print_the_documented_output(
     base_url: str, tmp_path: Path
 ) -> None:
     text = (ROOT / "docs" / "typescript.md").read_text()
-    blocks = re.findall(r"^```(ts|output)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    blocks = EXAMPLE_BLOCK.findall(text)
     program = "".join(code for language, code in blocks if language == "ts")
     body = model.encode_body("card.linked", system_clock(), '{"id": "x"}').decode()
     headers = model.build_headers(1, [SECRET], body.encode(), system_clock())
     arguments = f"{json.dumps(SECRET)}, {json.dumps(headers)}, {json.dumps(body)}"
     program += f"console.log(await receive({arguments}), await receive({arguments} + ' '));\n"
+    output = await run_typescript(program, base_url, tmp_path)
+    expected = "".join(text for language, text in blocks if language == "output")
+    assert output == expected + "card.linked\n204 400\n"
+
+
+@needs_tsc
+@pytest.mark.parametrize("guide", ["accept-a-card", "refunds"])
+async def test_guide_prints_the_documented_output_in_typescript(
+    base_url: str, tmp_path: Path, guide: str
+) -> None:
+    text = (ROOT / "docs" / "guides" / f"{guide}.md").read_text()
+    blocks = EXAMPLE_BLOCK.findall(text)
+    program = "".join(code for language, code in blocks if language == "ts")
+    output = await run_typescript(program, base_url, tmp_path)
+    assert output == "".join(code for language, code in blocks if language == "output")
+
+
+async def run_typescript(program: str, base_url: str, tmp_path: Path) -> str:
+    """Compile a program with the client, run it, and return its output."""
     program += "declare const process: { env: Record<string, string | undefined> };\n"
     (tmp_path / "program.ts").write_text(program.replace(BASE_URL, base_url))
     shutil.copytree(CLIENT / "src", tmp_path / "src")
@@ -176,9 +196,7 @@ async def test_examples_of_the_typescript_client_print_the_documented_output(
     configuration["include"] = ["src", "program.ts"]
     (tmp_path / "tsconfig.json").write_text(json.dumps(configuration))
     await run_command(NODE_MODULES / ".bin" / "tsc", folder=tmp_path)
-    output = await run_command("node", "dist/program.js", folder=tmp_path)
-    expected = "".join(text for language, text in blocks if language == "output")
-    assert output == expected + "card.linked\n204 400\n"
+    return await run_command("node", "dist/program.js", folder=tmp_path)
 
 
 @needs_newman

@@ -57,6 +57,22 @@ def test_links_and_anchors_between_pages_resolve() -> None:
                 assert unescape(anchor) in ID.findall(pages[target]), (url, target, anchor)
 
 
+def test_adjacent_examples_in_different_languages_are_tabs() -> None:
+    def fence(language: str) -> str:
+        return f"```{language}\n1\n```\n\n"
+
+    html = render("".join(map(fence, ("sh", "python", "ts", "output", "python"))), str).html
+    assert html.count('<div class="tabs">') == 1
+    assert re.findall(r'value="(\w+)"( checked)?', html) == [
+        ("sh", " checked"),
+        ("python", ""),
+        ("ts", ""),
+    ]
+    assert html.count("<div") == html.count("</div>")
+    for languages in (("python",), ("python", "python"), ("json", "python"), ("output", "sh")):
+        assert "tabs" not in render("".join(map(fence, languages)), str).html, languages
+
+
 def test_navigation_names_only_existing_documents() -> None:
     named = {slug for slugs in SECTIONS.values() for slug in slugs if not slug.endswith("*")}
     assert named <= SITE.contents.by_slug.keys()

@@ -30,6 +30,9 @@ _LEXERS: Final = {
     "yaml": "yaml",
 }
 
+#: Languages that examples are written in, side by side.
+TAB_LABELS: Final = {"sh": "curl", "python": "Python", "ts": "TypeScript"}
+
 #: Returns a link's URL, or None to show its text only.
 ResolveLink = Callable[[str], str | None]
 
@@ -101,11 +104,18 @@ class _Renderer(RendererHTML):
     def fence(
         self, tokens: Sequence[Token], index: int, options: Any, env: MutableMapping[str, Any]
     ) -> str:
-        token = tokens[index]
-        language = token.info.strip().partition(" ")[0]
+        """Render code. Adjacent blocks in different languages become tabs."""
+        language = _get_language(tokens[index])
         label = f' data-language="{escape(language)}"' if language else ""
-        code = highlight_code(token.content, language)
-        return f'<div class="code"{label}><pre tabindex="0"><code>{code}</code></pre></div>\n'
+        code = highlight_code(tokens[index].content, language)
+        block = f'<div class="code"{label}><pre tabindex="0"><code>{code}</code></pre></div>\n'
+        languages = _list_adjacent_languages(tokens, index)
+        if language not in languages:
+            return block
+        if language == languages[0]:
+            env["tabs"] = env.get("tabs", 0) + 1
+            block = _open_tabs(languages, f"example-{env['tabs']}") + block
+        return f"{block}</div>\n" if language == languages[-1] else block
 
     def code_block(
         self, tokens: Sequence[Token], index: int, options: Any, env: MutableMapping[str, Any]
@@ -133,6 +143,39 @@ class _Renderer(RendererHTML):
     ) -> str:
         content = tokens[index].content
         return "" if content.startswith("<!--") else escape(content)
+
+
+def _get_language(token: Token) -> str:
+    return token.info.strip().partition(" ")[0]
+
+
+def _list_adjacent_languages(tokens: Sequence[Token], index: int) -> list[str]:
+    """Return the languages of the tabs that a block belongs to, or nothing for a single block."""
+    first = index
+    while first > 0 and _has_tab(tokens[first - 1]):
+        first -= 1
+    last = index
+    while last < len(tokens) and _has_tab(tokens[last]):
+        last += 1
+    languages = [_get_language(token) for token in tokens[first:last]]
+    return languages if len(languages) > 1 and len({*languages}) == len(languages) else []
+
+
+def _has_tab(token: Token) -> bool:
+    return token.type == "fence" and _get_language(token) in TAB_LABELS
+
+
+def _open_tabs(languages: Sequence[str], name: str) -> str:
+    tabs = "".join(
+        f'<label><input type="radio" name="{name}" value="{language}"'
+        f"{' checked' if language == languages[0] else ''}>"
+        f"<span>{TAB_LABELS[language]}</span></label>"
+        for language in languages
+    )
+    return (
+        '<div class="tabs"><div class="tab-list" role="radiogroup" aria-label="Language">'
+        f"{tabs}</div>\n"
+    )
 
 
 @cache

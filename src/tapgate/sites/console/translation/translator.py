@@ -148,8 +148,9 @@ class Translator:
         return None
 
     def _translate_value(self, value: str) -> str:
-        """Translate a decline reason, which begins with a small letter within a message, or an
-        amount.
+        """Translate a decline reason or an amount within a message.
+
+        A reason begins with a small letter there.
         """
         label = self.texts.get(value[:1].upper() + value[1:])
         return (

@@ -6,7 +6,13 @@ from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup
 
-from tapgate.sites.guide.markdown import ResolveLink, highlight_code, render, render_inline
+from tapgate.sites.guide.markdown import (
+    TAB_LABELS,
+    ResolveLink,
+    highlight_code,
+    render,
+    render_inline,
+)
 from tapgate.sites.guide.reference.curl import render_curl
 from tapgate.sites.guide.reference.operations import Operation, Reference, get_page_name
 from tapgate.sites.guide.reference.python import is_in_client, name_methods, render_python_example
@@ -216,11 +222,8 @@ class PageBuilder:
         return Markup(render_inline(text, self._resolve))  # noqa: S704 - the renderer escapes text
 
 
-_LABELS: Final = {"sh": "curl", "python": "Python", "ts": "TypeScript"}
-
-
 def build_sample(language: str, code: str) -> Sample:
-    return Sample(language, _LABELS[language], Markup(highlight_code(code, language)))  # noqa: S704
+    return Sample(language, TAB_LABELS[language], Markup(highlight_code(code, language)))  # noqa: S704
 
 
 def _render_json(value: Any) -> Markup:
