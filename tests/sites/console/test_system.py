@@ -399,7 +399,9 @@ async def test_disabling_an_administrator_lists_their_api_keys(
 
 
 async def test_settings_show_changed_values_first_and_can_be_searched(ada: ConsoleClient) -> None:
-    text = await ada.get_page_text("/console/settings")
+    branding = await ada.get_page_text("/console/settings")
+    assert "data-brand-preview" in branding and "Changed from the default" not in branding
+    text = await ada.get_page_text("/console/settings?tab=configuration")
     assert text.index("Changed from the default") < text.index('class="settings-group"')
     found = await ada.get_page_text("/console/settings?q=rate+limit")
     assert "TAPGATE_<wbr>RATE_<wbr>LIMIT" in found or "TAPGATE_RATE_LIMIT" in found

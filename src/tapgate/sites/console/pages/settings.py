@@ -23,6 +23,8 @@ ACTIONS = (
         description="Shown in the console, on the page of a tapped card and in PDF statements.",
         button="Save",
         prefill_path=_BRANDING,
+        preview_path=_BRANDING,
+        preview_template="settings/preview_dialog.html",
         fields=(
             Field("name", "Operator name"),
             Field("color", kind="color", hint="Dark enough for white text on it"),
@@ -68,6 +70,7 @@ async def show_settings(request: PageRequest) -> Reply[bytes]:
     settings = await request.get("/api/v1/system/settings")
     groups = group_settings(settings["data"])
     text = request.query.get("q") or ""
+    tab = "configuration" if text or request.query.get("tab") == "configuration" else "branding"
     found = {
         title: [row for row in rows if _matches(request, row, text)]
         for title, rows in groups.items()
@@ -77,6 +80,7 @@ async def show_settings(request: PageRequest) -> Reply[bytes]:
         groups={title: rows for title, rows in found.items() if rows},
         changed=[row for rows in groups.values() for row in rows if _is_changed(row[1])],
         text=text,
+        tab=tab,
     )
 
 
