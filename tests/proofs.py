@@ -17,9 +17,7 @@ _PATHS_BY_SUBJECT: Final = {
         "tests/server/gateway/test_replication.py",
         "tests/server/test_supervisor.py",
         "tests/torture/test_torture.py",
-        "tests/business/finance/batches/test_processes.py::"
-        "test_batch_killed_20_times_pays_every_line_once",
-        "tests/business/finance/batches/test_processes.py::test_batch_of_50000_lines",
+        "tests/business/finance/batches/test_processes.py",
     ],
     "upgrades": [
         "tests/runtime/store/test_backup_upgrade.py",

@@ -1,10 +1,12 @@
 """Project secret scan, with and without the secret in the baseline."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
-FIND_SCRIPT = Path(__file__).parents[2] / "tools" / "find_secrets.py"
+ROOT = Path(__file__).parents[2]
+FIND_SCRIPT = ROOT / "tools" / "find_secrets.py"
 SCAN_COMMAND = [Path(sys.executable).with_name("detect-secrets"), "scan", "--no-verify"]
 # Written in two parts, so that this repository's scan does not report it.
 KEY = "AKIA" + "IOSFODNN7EXAMPLQ"
@@ -18,8 +20,8 @@ def run_find(folder: Path) -> subprocess.CompletedProcess[str]:
 
 def create_project(folder: Path, **files: str) -> None:
     subprocess.run(["git", "init", "--quiet", folder], check=True)
-    baseline = subprocess.run(SCAN_COMMAND, cwd=folder, capture_output=True, check=True).stdout
-    (folder / ".secrets.baseline").write_bytes(baseline)
+    baseline = json.loads((ROOT / ".secrets.baseline").read_text()) | {"results": {}}
+    (folder / ".secrets.baseline").write_text(json.dumps(baseline))
     for name, text in files.items():
         (folder / name).write_text(text)
     subprocess.run(["git", "add", "--all"], cwd=folder, check=True)
