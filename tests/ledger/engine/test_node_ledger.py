@@ -33,6 +33,7 @@ from tapgate.ledger.commands import (
     Command,
     DisputeRefund,
     LedgerCommand,
+    NewBookTransfer,
     NewPayout,
     Outcome,
     PartnerReference,
@@ -112,6 +113,9 @@ COMPLETE_COMMANDS: list[LedgerCommand] = [
         float_request_id=10,
         cash_out_request_id=11,
         refund_limit=1_000,
+        book_transfer=NewBookTransfer(
+            book="north", recipient_id="sub_1", recipient_name="Isatu B."
+        ),
         traceparent="00-1-2-01",
     ),
     ReviewDecision(
@@ -132,6 +136,7 @@ COMPLETE_COMMANDS: list[LedgerCommand] = [
         context={"memo": "wrong person"},
         audit=AUDIT,
         approval_id=3,
+        is_refused=True,
     ),
     RecallRequest(
         transaction_id=1,
@@ -150,6 +155,7 @@ COMPLETE_COMMANDS: list[LedgerCommand] = [
         reason="agreed",
         decided_by="adm_1",
         audit=AUDIT,
+        approval_id=3,
     ),
 ]
 _DATA_TYPES = {
