@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Final
 
+from tapgate.business.payments.books import outgoing
 from tapgate.business.reporting.task_metrics import TaskMetrics
 from tapgate.core.settings import Settings
 from tapgate.events.audit import chain
@@ -27,6 +28,7 @@ BACKLOG_QUERIES: Final = (
     notification_messages.BACKLOG_SQL,
     receipts.BACKLOG_SQL,
     chain.BACKLOG_SQL,
+    outgoing.BACKLOG_SQL,
 )
 
 

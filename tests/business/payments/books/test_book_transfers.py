@@ -9,6 +9,7 @@ import pytest
 from builders.books import V1, Book
 from builders.ledger import require_balanced_books
 from harness import PIN, WRONG_PIN, parse_error
+from tapgate.business.payments.books.outgoing import BACKLOG_SQL
 
 Books = tuple[Book, Book]
 
@@ -403,3 +404,14 @@ async def test_report_names_a_book_that_does_not_respond(books: Books) -> None:
             "difference": None,
         }
     ]  # fmt: skip
+
+
+async def test_transfers_that_are_not_final_are_counted(books: Books) -> None:
+    north, _ = books
+    sender, recipient = await create_people(books)
+    await north.send(sender, recipient, "20.00")
+    row = await north.services.queue_database.fetchrow(BACKLOG_SQL)
+    assert (row["queue"], row["jobs"]) == ("book_transfers", 1)
+    await north.deliver()
+    row = await north.services.queue_database.fetchrow(BACKLOG_SQL)
+    assert row["jobs"] == 0
