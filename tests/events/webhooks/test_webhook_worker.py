@@ -550,6 +550,22 @@ def _load_with(load_transaction: Any) -> RecordLoaders:
     return {"transaction": load_transactions}
 
 
+async def test_unavailable_database_uses_up_no_attempt(
+    services_with_fake_clock: Services, receiver: WebhookReceiver
+) -> None:
+    async def fail(subject_id: int) -> msgspec.Struct:
+        raise ApiError(Code.SERVICE_UNAVAILABLE)
+
+    await create_endpoint(services_with_fake_clock, receiver.url)
+    await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
+    await attempt_due_deliveries(services_with_fake_clock, _load_with(fail))
+    row = await get_only_delivery(services_with_fake_clock)
+    now = services_with_fake_clock.clock()
+    assert (row["status"], row["attempts"], row["attempt_log"]) == ("pending", 0, None)
+    assert row["next_attempt_at"] <= now
+    assert receiver.received == []
+
+
 @pytest.mark.parametrize(("status", "is_stored"), [(200, False), (500, True)])
 async def test_transaction_is_stored_with_its_event_only_after_a_failure(
     services_with_fake_clock: Services, receiver: WebhookReceiver, *, status: int, is_stored: bool

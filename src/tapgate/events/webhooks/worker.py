@@ -34,6 +34,7 @@ from tapgate.runtime.batches import BatchProcessor
 from tapgate.runtime.job_runner import JobRunner
 from tapgate.runtime.store.work_queue import LEASE_DURATION
 from tapgate_client import ids
+from tapgate_client.errors import ApiError
 from tapgate_client.schemas.webhooks import WebhookAttemptError
 
 POLL_INTERVAL_SECONDS: Final = 0.5
@@ -165,9 +166,11 @@ class WebhookWorker:
         try:
             data = await load_event_data(self._services, self._record_loaders, leased)
         except asyncio.CancelledError:
-            for delivery in leased:
-                self._released.add(_Result(delivery, _NOT_SENT))
+            self._release(leased)
             raise
+        except ApiError:  # the database is unavailable, which must use up no attempt
+            self._release(leased)
+            return
         except Exception as error:
             data = dict.fromkeys((delivery.event_id for delivery in leased), error)
         by_endpoint = defaultdict[int, list[LeasedDelivery]](list)
@@ -175,6 +178,10 @@ class WebhookWorker:
             by_endpoint[delivery.endpoint_id].append(delivery)
         for endpoint_id, deliveries in by_endpoint.items():
             self._runner.add(endpoint_id, self._build_attempts(deliveries, data, generation))
+
+    def _release(self, deliveries: Sequence[LeasedDelivery]) -> None:
+        for delivery in deliveries:
+            self._released.add(_Result(delivery, _NOT_SENT))
 
     def _build_attempts(
         self, deliveries: Sequence[LeasedDelivery], data: dict[int, EventResult], generation: int
