@@ -98,6 +98,7 @@ class BenchmarkDatabase(NamedTuple):
     name: str
     app: App
     token: str
+    services: Services
 
 
 async def fill(url: str, transactions: int) -> None:
@@ -137,7 +138,7 @@ async def open_database(
         async with services.transaction() as tx:
             await insert_defaults(tx, settings.currency, services.new_id)
         token = await _create_admin_token(services, services.authenticator.sessions)
-        yield BenchmarkDatabase(f"{transactions:,}", create_app(services), token)
+        yield BenchmarkDatabase(f"{transactions:,}", create_app(services), token, services)
 
 
 async def _create_admin_token(services: Services, sessions: Sessions) -> str:

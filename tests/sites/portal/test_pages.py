@@ -24,6 +24,7 @@ _LISTS = {
     "/portal/disputes": "MK",
     "/portal/webhooks": "MP",
     "/portal/request-logs": "MP",
+    "/portal/api": "MP",
     "/portal/team": "M",
     "/portal/statements": "MPG",
 }
@@ -76,7 +77,12 @@ async def test_role_reaches_its_pages_and_navigation_shows_only_these(
     statuses = {path: (await client.get(path)).status_code for path in _LISTS}
     assert statuses == {path: 200 if role in roles else 403 for path, roles in _LISTS.items()}
     navigation = re.findall(r'<li><a href="(/portal[/\w-]*)"', (await client.get("/portal")).text)
-    unlisted = {"/portal/account", "/portal/transactions/export", "/portal/request-logs"}
+    unlisted = {
+        "/portal/account",
+        "/portal/transactions/export",
+        "/portal/request-logs",
+        "/portal/api",
+    }
     assert set(navigation) == {path for path, roles in _LISTS.items() if role in roles} - unlisted
 
 
@@ -284,7 +290,7 @@ async def test_developers_create_keys_and_webhooks(
     ):
         client = await open_portal(console_clients, own, role)
         text = await client.get_page_text("/portal/webhooks")
-        assert "https://zulu.example/" in text and "/guide/api" in text
+        assert "https://zulu.example/" in text and "/portal/api" in text
         created = await client.submit_action(action, {}, id=own.get_owner(prefix))
         match = re.search(r"key_\w{13}", created.text)
         assert match is not None, created.text
@@ -377,3 +383,39 @@ async def test_secrets_are_shown_without_scripts(
     elsewhere = {"name": "Till 10", "previous": "https://evil.example/"}
     refused = await client.post_form(address, {**elsewhere, "name": ""})
     assert 'name="previous" value="/"' in refused.text or 'value="/portal"' in refused.text
+
+
+async def test_api_reference_has_only_operations_of_the_owner(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    merchant = await (await open_portal(console_clients, own, "M")).get_page_text("/portal/api")
+    partner = await (await open_portal(console_clients, own, "P")).get_page_text("/portal/api")
+    for expected in ("/pos/payment", "/payout-schedule", "/statements"):
+        assert expected in merchant.replace("<wbr>", ""), expected
+    assert "/guide/api/pos#" in merchant and "/guide/api/pos#" not in partner
+    assert "/statements" in partner.replace("<wbr>", "")
+    for foreign in ("/subscribers/", "/approval-rules", "/compliance/", "/ledger/"):
+        for text in (merchant, partner):
+            assert f"/api/v1{foreign}" not in text.replace("<wbr>", ""), foreign
+
+
+@each(
+    "contact, link",
+    [
+        ("+232 76 123 456", "tel:+23276123456"),
+        ("help@pay.example", "mailto:help@pay.example?subject=txn_"),
+        ("https://pay.example/help", "https://pay.example/help"),
+    ],
+)
+async def test_support_is_asked_with_the_id_of_the_payment(
+    console_clients: ConsoleClients, own: OwnerWorld, contact: str, link: str
+) -> None:
+    changed = await own.harness.put(
+        "/api/v1/admin/branding",
+        json={"support_contact": contact},
+        auth=await own.harness.create_admin(),
+    )
+    assert changed.status_code == 200, changed.text
+    client = await open_portal(console_clients, own, "K")
+    text = await client.get_page_text(f"/portal/transactions/{own.ids[ids.TRANSACTION][1]}")
+    assert f'href="{link}' in text and "Ask support" in text

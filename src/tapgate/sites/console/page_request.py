@@ -182,6 +182,9 @@ class PageRequest:
         encoded = b"" if body is None else msgspec.json.encode(body)
         return await self._request(method, build_path(path, path_params), body=encoded)
 
+    async def read_openapi_document(self) -> bytes:
+        return await self._app.openapi_document.read()
+
     async def forward_body(self, method: str, path: str, query: Query | None = None) -> Any:
         """Send this request's body to the API unchanged."""
         query_string = urlencode(query or {}).encode()

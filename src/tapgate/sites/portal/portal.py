@@ -13,6 +13,7 @@ from tapgate.sites.console.site import Pages, PageSite
 from tapgate.sites.console.translation.translator import Language, get_translator
 from tapgate.sites.portal.navigation import list_entries
 from tapgate.sites.portal.pages import (
+    api_reference,
     developers,
     disputes,
     home,
@@ -34,6 +35,7 @@ _MODULES: Final = (
     terminals,
     disputes,
     developers,
+    api_reference,
     team,
     statements,
     session,

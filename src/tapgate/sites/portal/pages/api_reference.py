@@ -1,0 +1,81 @@
+"""API reference of an owner: the operations that its users and keys may call."""
+
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import msgspec
+
+from tapgate.http.endpoint import Reply
+from tapgate.sites.console.page_request import PORTAL, PageRequest
+from tapgate.sites.console.site import Pages
+from tapgate.sites.guide.reference.operations import Operation, Reference
+from tapgate.sites.guide.reference.views import TagLink, list_tags
+from tapgate_client.schemas.owners import OwnerType
+
+pages = Pages()
+
+#: Only developers have this page.
+_REQUIRED: Final = "GET /api/v1/admin/webhook-endpoints"
+#: Signature with which an owner's signing keys authenticate.
+_SIGNATURES: Final = {
+    OwnerType.PROCESSOR: "posSignature",
+    OwnerType.PARTNER: "partnerSignature",
+}
+
+
+class _OperationRow(NamedTuple):
+    method: str
+    path: str
+    title: str
+    url: str
+    is_signed: bool  # a signing key may call it
+
+
+class _Group(NamedTuple):
+    name: str
+    operations: list[_OperationRow]
+
+
+@pages.get(f"{PORTAL}/api")
+async def show_reference(request: PageRequest) -> Reply[bytes]:
+    await request.require_access(_REQUIRED)
+    principal = request.principal
+    assert principal.owner is not None, "only users with an owner reach the portal"
+    document = await request.read_openapi_document()
+    groups = _list_groups(document, principal.owner.type, str(principal.role))
+    return request.render("portal/api.html", groups=groups)
+
+
+@lru_cache(maxsize=8)
+def _list_groups(document: bytes, owner_type: OwnerType, role: str) -> list[_Group]:
+    """Return the operations by tag. Parsing the document takes longer than rendering the page."""
+    reference = Reference(msgspec.json.decode(document))
+    signature = _SIGNATURES.get(owner_type, "")
+    groups = [
+        _Group(tag.name, _list_operations(reference, tag, signature, role))
+        for tag in list_tags(reference)
+    ]
+    return [group for group in groups if group.operations]
+
+
+def _list_operations(
+    reference: Reference, tag: TagLink, signature: str, role: str
+) -> list[_OperationRow]:
+    return [
+        _OperationRow(
+            *operation.routes[0],
+            operation.summary,
+            f"/guide/api/{tag.page}#{anchor}",
+            _is_signed(operation, signature),
+        )
+        for operation, anchor in reference.sections[tag.name]
+        if _is_signed(operation, signature) or _has_role(operation, role)
+    ]
+
+
+def _is_signed(operation: Operation, signature: str) -> bool:
+    return any(signature in choice for choice in operation.spec["security"])
+
+
+def _has_role(operation: Operation, role: str) -> bool:
+    return any(role in choice.get("adminToken", ()) for choice in operation.spec["security"])
