@@ -66,8 +66,8 @@ export interface AdminChanges {
 /**
  * Admin with what protects the account, and the newest 20 of its sessions.
  *
- *     `invitation_expires_at` is present while the admin has an invitation or reset link that was not
- *     used. It may be in the past: the admin then needs a new link.
+ * `invitation_expires_at` is present while the admin has an invitation or reset link that was not
+ * used. It may be in the past: the admin then needs a new link.
  */
 export interface AdminDetails {
   id: string;
@@ -86,12 +86,7 @@ export interface AdminDetails {
   sessions: SessionRecord[];
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface AdminPage {
   data: Admin[];
   has_more: boolean;
@@ -127,8 +122,8 @@ export interface AgentFloatLowEvent {
 /**
  * An active agent's float, and for how many days it lasts.
  *
- *     `daily_outflow` is the average of cash-ins minus cash-outs in the last 7 days; it is negative if
- *     the float grows. `days_of_cover` is null unless the outflow is positive.
+ * `daily_outflow` is the average of cash-ins minus cash-outs in the last 7 days; it is negative if
+ * the float grows. `days_of_cover` is null unless the outflow is positive.
  */
 export interface AgentLiquidity {
   agent_id: string;
@@ -139,12 +134,7 @@ export interface AgentLiquidity {
   days_of_cover: number | null;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface AgentPage {
   data: AgentRecord[];
   has_more: boolean;
@@ -240,12 +230,7 @@ export interface AlertCreatedEvent {
   data: AlertRecord;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface AlertPage {
   data: AlertRecord[];
   has_more: boolean;
@@ -256,9 +241,9 @@ export interface AlertPage {
 /**
  * Alert as returned by the API.
  *
- *     `masked` is present, and true, if the alert concerns a restricted subscriber and the caller has
- *     not verified a one-time code. Then `details` contains only the fields written by a compliance
- *     rule, and `investigation_notes` and `resolution_notes` are null.
+ * `masked` is present, and true, if the alert concerns a restricted subscriber and the caller has
+ * not verified a one-time code. Then `details` contains only the fields written by a compliance
+ * rule, and `investigation_notes` and `resolution_notes` are null.
  */
 export interface AlertRecord {
   id: string;
@@ -309,12 +294,7 @@ export interface ApiKeyChanges {
   expires_at?: string | null;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface ApiKeyPage {
   data: ApiKeyRecord[];
   has_more: boolean;
@@ -386,12 +366,7 @@ export interface ApprovalExecutedEvent {
 
 export type ApprovalOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "refunds" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding" | "reversals" | "payouts" | "batches" | "bank_accounts" | "approval_rules";
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface ApprovalPage {
   data: ApprovalRecord[];
   has_more: boolean;
@@ -402,18 +377,18 @@ export interface ApprovalPage {
 /**
  * Admin request that waits, or waited, for approval by other admins.
  *
- *     `changes` has the old and the new value of each field that the request sets. `resource_id` is
- *     the changed record's ID. `approvers` are the IDs of the admins who have approved it, and
- *     `required_approvers` is the number that it needs.
+ * `changes` has the old and the new value of each field that the request sets. `resource_id` is
+ * the changed record's ID. `approvers` are the IDs of the admins who have approved it, and
+ * `required_approvers` is the number that it needs.
  *
- *     `result` is the executed request's response. Secrets in it are shown once: an API key to the
- *     maker, in the first response of `GET /approvals/{id}`, an invitation or reset link to the
- *     approver who executed the request, in the response of `POST /approvals/{id}/approve`.
- *     `disclosed` is true if this response shows them. If the request failed, `result` is the error
- *     and `code` its code.
+ * `result` is the executed request's response. Secrets in it are shown once: an API key to the
+ * maker, in the first response of `GET /approvals/{id}`, an invitation or reset link to the
+ * approver who executed the request, in the response of `POST /approvals/{id}/approve`.
+ * `disclosed` is true if this response shows them. If the request failed, `result` is the error
+ * and `code` its code.
  *
- *     `masked` is true if the request concerns a restricted subscriber and the admin has not verified
- *     a one-time code. The values of `changes` are then hidden, and `result` is null.
+ * `masked` is true if the request concerns a restricted subscriber and the admin has not verified
+ * a one-time code. The values of `changes` are then hidden, and `result` is null.
  */
 export interface ApprovalRecord {
   id: string;
@@ -453,8 +428,8 @@ export interface ApprovalResponse {
 /**
  * Rule that holds an operation until `approvers` admins with one of the roles approve it.
  *
- *     With `above`, it applies only to requests that exceed this amount together with the maker's
- *     other requests in the last 24 hours.
+ * With `above`, it applies only to requests that exceed this amount together with the maker's
+ * other requests in the last 24 hours.
  */
 export interface ApprovalRule {
   operation: GuardableOperation;
@@ -474,8 +449,8 @@ export interface ApprovalRules {
 /**
  * The approval rules, and the operations that rules can guard.
  *
- *     `people` has the people for each rule in `data`, and last the people for rule changes.
- *     `suspended` is null unless a server operator has suspended the rules.
+ * `people` has the people for each rule in `data`, and last the people for rule changes.
+ * `suspended` is null unless a server operator has suspended the rules.
  */
 export interface ApprovalRulesRecord {
   data: ApprovalRule[];
@@ -536,7 +511,7 @@ export interface AttestedCredential {
 /**
  * The audit log's last sealed entry, and the number of unsealed entries (at most 100,000).
  *
- *     `sealed_until` is the last sealed entry's time. It is null before the first seal.
+ * `sealed_until` is the last sealed entry's time. It is null before the first seal.
  */
 export interface AuditChainState {
   sealed_sequence: number;
@@ -565,8 +540,8 @@ export interface AuditEntry {
 /**
  * One page of the audit log.
  *
- *     `names` has the names of records that the entries refer to. Restricted subscribers are absent
- *     until the admin verifies a one-time code.
+ * `names` has the names of records that the entries refer to. Restricted subscribers are absent
+ * until the admin verifies a one-time code.
  */
 export interface AuditPage {
   data: AuditEntry[];
@@ -604,12 +579,7 @@ export interface BalanceTotals {
 
 export type BankAccountOwner = "processor" | "partner" | "agent" | "platform";
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface BankAccountPage {
   data: BankAccountRecord[];
   has_more: boolean;
@@ -620,7 +590,7 @@ export interface BankAccountPage {
 /**
  * Bank account. `number` is complete only in the record of one account.
  *
- *     In lists, it has the last four characters.
+ * In lists, it has the last four characters.
  */
 export interface BankAccountRecord {
   id: string;
@@ -659,8 +629,8 @@ export type BankStatementFormat = "camt.053" | "mt940" | "csv";
 /**
  * Booked item on a bank statement. A positive `amount` was received.
  *
- *     `transaction_id` is the transaction that moved the platform's cash: the deposit, the payout's
- *     payment or return, or the posting to `suspense`.
+ * `transaction_id` is the transaction that moved the platform's cash: the deposit, the payout's
+ * payment or return, or the posting to `suspense`.
  */
 export interface BankStatementLine {
   id: string;
@@ -676,12 +646,7 @@ export interface BankStatementLine {
   reason: string | null;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface BankStatementLinePage {
   data: BankStatementLine[];
   has_more: boolean;
@@ -689,12 +654,7 @@ export interface BankStatementLinePage {
   masked?: boolean;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface BankStatementPage {
   data: BankStatementRecord[];
   has_more: boolean;
@@ -705,9 +665,9 @@ export interface BankStatementPage {
 /**
  * Bank statement with the number of its lines by status.
  *
- *     `account` is the account number, complete only in the record of one statement. In lists, it has
- *     the last four characters. `bank_account_id` is the platform's bank account with this number, if
- *     there is one. `skipped` lines were known from an earlier statement and are not stored again.
+ * `account` is the account number, complete only in the record of one statement. In lists, it has
+ * the last four characters. `bank_account_id` is the platform's bank account with this number, if
+ * there is one. `skipped` lines were known from an earlier statement and are not stored again.
  */
 export interface BankStatementRecord {
   id: string;
@@ -750,12 +710,7 @@ export interface BatchLatencyStats {
 
 export type BatchLineFormat = "json" | "csv";
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface BatchLinePage {
   data: BatchLineRecord[];
   has_more: boolean;
@@ -778,12 +733,7 @@ export interface BatchLineRecord {
 
 export type BatchLineStatus = "pending" | "invalid" | "paid" | "failed" | "skipped";
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface BatchPage {
   data: BatchRecord[];
   has_more: boolean;
@@ -838,9 +788,9 @@ export interface BookAccountBalance {
 /**
  * The book in which a customer lives.
  *
- *     `name` is the part of the name that a sender may see, or null for a restricted customer.
- *     `version` grows with every change of the customer's record, so that of two responses the later
- *     one can be recognized.
+ * `name` is the part of the name that a sender may see, or null for a restricted customer.
+ * `version` grows with every change of the customer's record, so that of two responses the later
+ * one can be recognized.
  */
 export interface BookCustomer {
   book: string;
@@ -889,7 +839,7 @@ export interface BookReportRow {
 /**
  * A transfer from a customer of another book.
  *
- *     `request_id` is the ID of the transaction that debited the sender there.
+ * `request_id` is the ID of the transaction that debited the sender there.
  */
 export interface BookTransfer {
   request_id?: string | null;
@@ -1000,12 +950,7 @@ export interface CardLinkedEvent {
   data: CardRecord;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface CardPage {
   data: CardRecord[];
   has_more: boolean;
@@ -1075,12 +1020,7 @@ export interface CardResponse {
 
 export type CardStatus = "UNASSIGNED" | "ACTIVE" | "BLOCKED" | "LOST" | "EXPIRED";
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface CardTapPage {
   data: CardTapRecord[];
   has_more: boolean;
@@ -1169,8 +1109,8 @@ export type CashOutRequestStatus = "open" | "confirmed" | "declined" | "expired"
 /**
  * Receipt for a cash-in or cash-out.
  *
- *     `commission_earned` is zero while the transaction is under review. After a cash-in,
- *     `subscriber_balance` is null if the caller lost access to the subscriber during the request.
+ * `commission_earned` is zero while the transaction is under review. After a cash-in,
+ * `subscriber_balance` is null if the caller lost access to the subscriber during the request.
  */
 export interface CashReceipt {
   success: boolean;
@@ -1194,8 +1134,8 @@ export type ChatOutcome = "answered" | "in_progress" | "cancelled" | "declined" 
 /**
  * Chat turn. `turn_id` contains the time at which it ended.
  *
- *     `command` is null if the message named none. `error_code` is a declined request's code.
- *     `replies` is the number of replies.
+ * `command` is null if the message named none. `error_code` is a declined request's code.
+ * `replies` is the number of replies.
  */
 export interface ChatTurn {
   turn_id: string;
@@ -1226,8 +1166,8 @@ export interface ChildCardUpdate {
 /**
  * Closed day. `entries` counts ledger entries, each of which has a debit and a credit.
  *
- *     `totals_hash` is the SHA-256 of the canonical JSON of `totals`. The signature is Ed25519 over
- *     the canonical JSON of the record without `signature` and `totals`.
+ * `totals_hash` is the SHA-256 of the canonical JSON of `totals`. The signature is Ed25519 over
+ * the canonical JSON of the record without `signature` and `totals`.
  */
 export interface ClosedDay {
   date: string;
@@ -1242,12 +1182,7 @@ export interface ClosedDay {
   closed_at: string;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface ClosedDayPage {
   data: ClosedDay[];
   has_more: boolean;
@@ -1325,8 +1260,8 @@ export type CsvDecimalSeparator = "." | ",";
 /**
  * Column names in a bank's CSV files.
  *
- *     A file has one signed `amount` column, or a `debit` and a `credit` column. The texts of several
- *     `description` columns are joined.
+ * A file has one signed `amount` column, or a `debit` and a `credit` column. The texts of several
+ * `description` columns are joined.
  */
 export interface CsvMapping {
   date: string;
@@ -1366,7 +1301,7 @@ export type Direction = "credit" | "debit";
 /**
  * `data` of `webhook_endpoint.disabled`.
  *
- *     The URL is omitted, because endpoints of other integrators can receive the event too.
+ * The URL is omitted, because endpoints of other integrators can receive the event too.
  */
 export interface DisabledEndpoint {
   id: string;
@@ -1378,8 +1313,8 @@ export interface DisabledEndpoint {
 /**
  * Card with the fields that the caller may see.
  *
- *     If the card's subscriber is restricted and hidden from the caller, only `serial`, `status`,
- *     `status_reason`, `subscriber_id` and `restricted` (true) are present.
+ * If the card's subscriber is restricted and hidden from the caller, only `serial`, `status`,
+ * `status_reason`, `subscriber_id` and `restricted` (true) are present.
  */
 export interface DisclosedCard {
   serial: string;
@@ -1413,8 +1348,8 @@ export interface DisclosedCardResponse {
 /**
  * Subscriber with the fields that the caller may see.
  *
- *     For a restricted subscriber hidden from the caller, only `id`, `restricted`, `status` and
- *     `status_reason` are present.
+ * For a restricted subscriber hidden from the caller, only `id`, `restricted`, `status` and
+ * `status_reason` are present.
  */
 export interface DisclosedSubscriber {
   id: string;
@@ -1479,12 +1414,7 @@ export interface DisputeDecisionRequest {
   reason: string;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface DisputePage {
   data: DisputeRecord[];
   has_more: boolean;
@@ -1497,8 +1427,8 @@ export type DisputeReason = "not_recognized" | "not_received" | "wrong_amount" |
 /**
  * Dispute. `due_at` is when the merchant must have answered.
  *
- *     For a restricted subscriber, `masked` is true, and `description` and `merchant_response` are
- *     null until the admin verifies a one-time code.
+ * For a restricted subscriber, `masked` is true, and `description` and `merchant_response` are
+ * null until the admin verifies a one-time code.
  */
 export interface DisputeRecord {
   id: string;
@@ -1535,12 +1465,7 @@ export interface DocumentAdded {
   kyc_status: KycStatus;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface DocumentPage {
   data: DocumentRecord[];
   has_more: boolean;
@@ -1586,8 +1511,8 @@ export interface EnrolledPasskey {
 /**
  * Statement entry.
  *
- *     `date` is the movement's day in the platform's time zone. `type` is `fee` for a fee, which has a
- *     separate entry, and otherwise the transaction's type.
+ * `date` is the movement's day in the platform's time zone. `type` is `fee` for a fee, which has a
+ * separate entry, and otherwise the transaction's type.
  */
 export interface EntryRecord {
   date: string;
@@ -1602,10 +1527,10 @@ export interface EntryRecord {
 /**
  * One account in an entry.
  *
- *     `kind` is the account kind and `holder_type` is the type of the holder. `holder_id` is null for
- *     platform accounts. `balance_after` is null for all accounts except the payer's and the payee's.
- *     In masked entries, `name` and `balance_after` are null for all accounts except platform
- *     accounts.
+ * `kind` is the account kind and `holder_type` is the type of the holder. `holder_id` is null for
+ * platform accounts. `balance_after` is null for all accounts except the payer's and the payee's.
+ * In masked entries, `name` and `balance_after` are null for all accounts except platform
+ * accounts.
  */
 export interface EntrySide {
   account_id: string;
@@ -1632,9 +1557,9 @@ export type FeePayer = "sender" | "receiver";
 /**
  * Fee tier: the fee for amounts above the previous tier, up to `up_to` (null: no limit).
  *
- *     The fee is `fixed` plus `rate` percent of the amount, at least `minimum` and at most `maximum`.
- *     A receiver never pays more than the amount. Absent parts do not apply, and the response omits
- *     them.
+ * The fee is `fixed` plus `rate` percent of the amount, at least `minimum` and at most `maximum`.
+ * A receiver never pays more than the amount. Absent parts do not apply, and the response omits
+ * them.
  */
 export interface FeeRule {
   type: TransactionType;
@@ -1679,12 +1604,7 @@ export interface FloatRequestFunding {
   currency?: string | null;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface FloatRequestPage {
   data: FloatRequestRecord[];
   has_more: boolean;
@@ -1695,8 +1615,8 @@ export interface FloatRequestPage {
 /**
  * Float request.
  *
- *     `waits_for` is who is asked while the request is open: a sub-agent's super-agent until
- *     `finance_at`, then finance.
+ * `waits_for` is who is asked while the request is open: a sub-agent's super-agent until
+ * `finance_at`, then finance.
  */
 export interface FloatRequestRecord {
   id: string;
@@ -1880,8 +1800,8 @@ export type JournalFormat = "json" | "csv" | "pdf" | "hledger" | "beancount";
 /**
  * Debit or credit of one ledger entry. `entry` is the entry's position in the transaction.
  *
- *     `reference` is the payment's `transaction_ref`, or else the `request_id` or the partner's
- *     reference, and empty without either.
+ * `reference` is the payment's `transaction_ref`, or else the `request_id` or the partner's
+ * reference, and empty without either.
  */
 export interface JournalRow {
   date: string;
@@ -1895,12 +1815,7 @@ export interface JournalRow {
   reference: string;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface JournalRowPage {
   data: JournalRow[];
   has_more: boolean;
@@ -1908,12 +1823,7 @@ export interface JournalRowPage {
   masked?: boolean;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface KeysetPage {
   data: KeysetRecord[];
   has_more: boolean;
@@ -1924,8 +1834,8 @@ export interface KeysetPage {
 /**
  * Keyset as returned by the API, without its keys.
  *
- *     `kcv` consists of the key check values for the meta read key and the file read key: the first 3
- *     bytes of an encrypted zero block each, in hex. `cards` is the number of cards with its keys.
+ * `kcv` consists of the key check values for the meta read key and the file read key: the first 3
+ * bytes of an encrypted zero block each, in hex. `cards` is the number of cards with its keys.
  */
 export interface KeysetRecord {
   id: string;
@@ -1947,9 +1857,9 @@ export type KeysetStatus = "active" | "retired";
 /**
  * Total balance for one account kind.
  *
- *     `balance` is positive on the `normal_side` of the account: debit for assets and expenses, credit
- *     for liabilities and income. `debit` or `credit` has the same amount without a sign. `account_id`
- *     is the platform's account, and null for kinds with many accounts.
+ * `balance` is positive on the `normal_side` of the account: debit for assets and expenses, credit
+ * for liabilities and income. `debit` or `credit` has the same amount without a sign. `account_id`
+ * is the platform's account, and null for kinds with many accounts.
  */
 export interface KindBalance {
   kind: AccountKind;
@@ -2000,12 +1910,7 @@ export type KycDocumentStatus = "pending" | "reviewed" | "rejected";
 
 export type KycDocumentType = "id_front" | "id_back" | "selfie" | "proof_of_address";
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface KycReviewPage {
   data: KycReviewRecord[];
   has_more: boolean;
@@ -2030,7 +1935,7 @@ export type KycStatus = "NONE" | "PENDING" | "VERIFIED" | "REJECTED";
 /**
  * Latencies from this node's most recent samples within the last hour.
  *
- *     Without samples, all fields except `count` are null.
+ * Without samples, all fields except `count` are null.
  */
 export interface LatencyStats {
   count: number;
@@ -2191,8 +2096,8 @@ export interface LoggedRequest {
 /**
  * A logged request with its query and bodies.
  *
- *     A body is null if it was not stored: bodies are not logged, or it is empty, too large or not
- *     JSON. Secrets, personal data and free texts are replaced by `***`.
+ * A body is null if it was not stored: bodies are not logged, or it is empty, too large or not
+ * JSON. Secrets, personal data and free texts are replaced by `***`.
  */
 export interface LoggedRequestDetails {
   id: string;
@@ -2215,12 +2120,7 @@ export interface LoggedRequestDetails {
   response_body: Record<string, unknown> | null;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface LoggedRequestPage {
   data: LoggedRequest[];
   has_more: boolean;
@@ -2268,7 +2168,7 @@ export interface MatchCandidates {
 /**
  * The authenticated admin.
  *
- *     `factors` are the enrolled second factors, `recovery_codes` is the number of unused codes.
+ * `factors` are the enrolled second factors, `recovery_codes` is the number of unused codes.
  */
 export interface Me {
   id: string;
@@ -2284,12 +2184,7 @@ export interface Me {
 
 export type MessageChannel = "chat" | "sms";
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface MessagePage {
   data: MessageRecord[];
   has_more: boolean;
@@ -2326,7 +2221,7 @@ export interface NamedRecord {
 /**
  * Liquidity of all active agents, or of one super-agent and its sub-agents.
  *
- *     `data` has the agents whose float runs out first.
+ * `data` has the agents whose float runs out first.
  */
 export interface NetworkLiquidity {
   currency: string;
@@ -2342,7 +2237,7 @@ export interface NetworkLiquidity {
 /**
  * New admin. Without a password, the response has a link with which the admin sets one.
  *
- *     `owner_id` is the processor, partner or agent that a user with such a role belongs to.
+ * `owner_id` is the processor, partner or agent that a user with such a role belongs to.
  */
 export interface NewAdmin {
   email: string;
@@ -2544,8 +2439,8 @@ export interface NewSigningKey {
 /**
  * Customer message. With `append_only`, it never opens a new request.
  *
- *     `message_id` identifies the message in the chat. A message whose ID was already received from
- *     the phone number is not stored again.
+ * `message_id` identifies the message in the chat. A message whose ID was already received from
+ * the phone number is not stored again.
  */
 export interface NewSupportMessage {
   /** E.164 format. Spaces and punctuation are removed. */
@@ -2577,7 +2472,7 @@ export interface NodeList {
 /**
  * A running node, as last reported by the node itself.
  *
- *     `differences` names the settings whose values differ from the values on most nodes.
+ * `differences` names the settings whose values differ from the values on most nodes.
  */
 export interface NodeRecord {
   id: string;
@@ -2605,7 +2500,7 @@ export type NotReadyReason = "starting" | "draining" | "database_unavailable" | 
 /**
  * What to do before an admin is disabled.
  *
- *     The admin may have a copy of these secrets: rotate or delete them.
+ * The admin may have a copy of these secrets: rotate or delete them.
  */
 export interface Offboarding {
   api_keys: ApiKeyRecord[];
@@ -2706,8 +2601,8 @@ export type OverviewPeriod = "day" | "week" | "month" | "custom";
 /**
  * The caller's processor, partner or agent.
  *
- *     A cashier gets no balances. An agent's `balance` is the float, and only an agent has a
- *     `commission_balance`.
+ * A cashier gets no balances. An agent's `balance` is the float, and only an agent has a
+ * `commission_balance`.
  */
 export interface OwnerRecord {
   id: string;
@@ -2809,12 +2704,7 @@ export interface PartnerDepositReceipt {
   new_balance: string;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface PartnerKeyPage {
   data: PartnerKeyRecord[];
   has_more: boolean;
@@ -2830,12 +2720,7 @@ export interface PartnerKeyRecord {
   last_used_at: string | null;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface PartnerPage {
   data: PartnerRecord[];
   has_more: boolean;
@@ -2894,12 +2779,7 @@ export interface PasskeyLogin {
   credential: AssertedCredential;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface PasskeyPage {
   data: PasskeyRecord[];
   has_more: boolean;
@@ -2990,12 +2870,7 @@ export type PayoutInterval = "manual" | "daily" | "weekly";
 
 export type PayoutOwner = "processor" | "partner" | "agent";
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface PayoutPage {
   data: PayoutRecord[];
   has_more: boolean;
@@ -3060,12 +2935,7 @@ export interface PayoutReturnedEvent {
   data: PayoutRecord;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface PayoutRunPage {
   data: PayoutRunRecord[];
   has_more: boolean;
@@ -3088,8 +2958,8 @@ export interface PayoutRunRecord {
 /**
  * When a merchant is paid out, and what is kept back.
  *
- *     A due payout is requested after a day is closed: every day, or for `weekly` after Sunday. Less
- *     than `minimum` is not paid out. `reserve_percent` of the available balance stays.
+ * A due payout is requested after a day is closed: every day, or for `weekly` after Sunday. Less
+ * than `minimum` is not paid out. `reserve_percent` of the available balance stays.
  */
 export interface PayoutSchedule {
   interval: PayoutInterval;
@@ -3226,8 +3096,8 @@ export interface PosPaymentRequest {
 /**
  * PostgreSQL server that the nodes use.
  *
- *     `newest_version` is the newest minor release that was known when the gateway was built; null if
- *     the gateway does not know the major release.
+ * `newest_version` is the newest minor release that was known when the gateway was built; null if
+ * the gateway does not know the major release.
  */
 export interface PostgresRecord {
   version: string;
@@ -3283,12 +3153,7 @@ export interface ProcessorDay {
   date: string;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface ProcessorPage {
   data: ProcessorRecord[];
   has_more: boolean;
@@ -3322,8 +3187,8 @@ export type ProcessorStatus = "active" | "suspended";
 /**
  * `days` has the days with movements, newest first, in the platform's time zone.
  *
- *     With `terminals=true`, `terminals` has the same movements without payouts, by day and terminal.
- *     The sum of their `net` is `totals.net` plus `totals.payouts`: what there was to pay out.
+ * With `terminals=true`, `terminals` has the same movements without payouts, by day and terminal.
+ * The sum of their `net` is `totals.net` plus `totals.payouts`: what there was to pay out.
  */
 export interface ProcessorSummary {
   processor_id: string;
@@ -3346,8 +3211,8 @@ export interface ProcessorSuspendedEvent {
 /**
  * A terminal's movements on one day.
  *
- *     `net` is sales minus fees and refunds, plus all other movements except payouts. Movements
- *     without a terminal, such as payments from a server, have the `terminal_id` null.
+ * `net` is sales minus fees and refunds, plus all other movements except payouts. Movements
+ * without a terminal, such as payments from a server, have the `terminal_id` null.
  */
 export interface ProcessorTerminalDay {
   date: string;
@@ -3362,9 +3227,9 @@ export interface ProcessorTerminalDay {
 /**
  * Movements on a processor's settlement account.
  *
- *     `fees` are the fees of sales and payouts minus the fees that refunds, returned payouts and
- *     reversals gave back, `fee_refunded`. `net` is sales minus fees, refunds and payouts, plus all
- *     other movements.
+ * `fees` are the fees of sales and payouts minus the fees that refunds, returned payouts and
+ * reversals gave back, `fee_refunded`. `net` is sales minus fees, refunds and payouts, plus all
+ * other movements.
  */
 export interface ProcessorTotals {
   sales_count: number;
@@ -3488,12 +3353,7 @@ export interface Reason {
   reason: string;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface RecallPage {
   data: RecallRecord[];
   has_more: boolean;
@@ -3504,9 +3364,9 @@ export interface RecallPage {
 /**
  * A recall.
  *
- *     `amount` is the recalled transfer's amount, and `held_amount` what the receiver still had: it is
- *     held while the recall is open, and returned if the receiver agrees or staff decide so.
- *     `decided_by` is the admin who decided, or null.
+ * `amount` is the recalled transfer's amount, and `held_amount` what the receiver still had: it is
+ * held while the recall is open, and returned if the receiver agrees or staff decide so.
+ * `decided_by` is the admin who decided, or null.
  */
 export interface RecallRecord {
   id: string;
@@ -3557,8 +3417,8 @@ export interface ReceiptsResent {
 /**
  * Transfer recipient, with the part of the name that a sender may see.
  *
- *     `card_serial` is absent if the transfer was sent to a phone number, and `book` if the recipient
- *     lives in the same book as the sender.
+ * `card_serial` is absent if the transfer was sent to a phone number, and `book` if the recipient
+ * lives in the same book as the sender.
  */
 export interface Recipient {
   name: string | null;
@@ -3588,8 +3448,8 @@ export interface Refresh {
 /**
  * Refund receipt.
  *
- *     `fee_refunded` is the payment's fee, which a payment's last refund returns to the merchant. It
- *     is null if a replayed refund was made before this field existed.
+ * `fee_refunded` is the payment's fee, which a payment's last refund returns to the merchant. It
+ * is null if a replayed refund was made before this field existed.
  */
 export interface RefundReceipt {
   success: boolean;
@@ -3645,8 +3505,8 @@ export interface ReplaySummary {
 /**
  * Database replication; the counts are null if unknown.
  *
- *     `standbys` counts connected standbys. `synchronous_standbys` counts only those that have
- *     confirmed the commits of the last second: a standby can be connected and silent.
+ * `standbys` counts connected standbys. `synchronous_standbys` counts only those that have
+ * confirmed the commits of the last second: a standby can be connected and silent.
  */
 export interface Replication {
   mode: ReplicationMode;
@@ -3694,8 +3554,8 @@ export interface ReturnTransfer {
 /**
  * Effect that a reversal would have now.
  *
- *     `reason` is the error code with which it would fail, and the amounts are then zero.
- *     `daily_limit_restored` and `monthly_limit_restored` are what the sender may spend again.
+ * `reason` is the error code with which it would fail, and the amounts are then zero.
+ * `daily_limit_restored` and `monthly_limit_restored` are what the sender may spend again.
  */
 export interface ReversalPreview {
   transaction_id: string;
@@ -3713,8 +3573,8 @@ export interface ReversalPreview {
 /**
  * Reversal receipt.
  *
- *     `reversible_amount` is the part of the original that is not yet reversed. `fee_reversed` went
- *     back to who paid the fee, and `commission_reversed` was taken back from the agent.
+ * `reversible_amount` is the part of the original that is not yet reversed. `fee_reversed` went
+ * back to who paid the fee, and `commission_reversed` was taken back from the agent.
  */
 export interface ReversalReceipt {
   success: boolean;
@@ -3755,10 +3615,10 @@ export type RuleAction = "alert" | "review" | "block";
 /**
  * The people who could approve requests under a rule today.
  *
- *     `names` are the names of active admins with one of the roles. `available` counts the people
- *     among them who could approve requests of `maker`, the admin with the fewest approvers. If
- *     `available` is less than `approvers`, such requests cannot be approved. `maker` is null if no
- *     active admin may make the request.
+ * `names` are the names of active admins with one of the roles. `available` counts the people
+ * among them who could approve requests of `maker`, the admin with the fewest approvers. If
+ * `available` is less than `approvers`, such requests cannot be approved. `maker` is null if no
+ * active admin may make the request.
  */
 export interface RuleApprovers {
   operation: ApprovalOperation;
@@ -3768,12 +3628,7 @@ export interface RuleApprovers {
   maker: string | null;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface RulePage {
   data: RuleRecord[];
   has_more: boolean;
@@ -3817,9 +3672,9 @@ export interface RuleUpdate {
 /**
  * Money that the platform owes, compared with its money at the bank, at the end of a day.
  *
- *     `bank_balance` is the closing balance of the last statement up to the day, added up if there are
- *     several accounts, and null without a statement. `difference` is `bank_balance` minus
- *     `ledger_cash`.
+ * `bank_balance` is the closing balance of the last statement up to the day, added up if there are
+ * several accounts, and null without a statement. `difference` is `bank_balance` minus
+ * `ledger_cash`.
  */
 export interface SafeguardingReport {
   day: string;
@@ -3836,7 +3691,7 @@ export interface SafeguardingReport {
 /**
  * Approval rule without a spare approver.
  *
- *     `available` people can approve, and the rule requires `approvers`.
+ * `available` people can approve, and the rule requires `approvers`.
  */
 export interface ScarceApprovers {
   operation: string;
@@ -3888,12 +3743,7 @@ export interface ServiceDemand {
   customers: number;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface SessionPage {
   data: SessionRecord[];
   has_more: boolean;
@@ -3931,12 +3781,7 @@ export interface SigningKeyCreated {
   hmac_secret: string;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface SigningKeyPage {
   data: SigningKeyRecord[];
   has_more: boolean;
@@ -4046,12 +3891,7 @@ export interface SubscriberKycChangedEvent {
 
 export type SubscriberLanguage = "en" | "fr";
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface SubscriberPage {
   data: SubscriberRecord[];
   has_more: boolean;
@@ -4152,7 +3992,7 @@ export interface SupportReply {
 /**
  * `data` of `support.requested`: the request without its messages.
  *
- *     For a restricted subscriber, `phone_number` is null and `masked` is true.
+ * For a restricted subscriber, `phone_number` is null and `masked` is true.
  */
 export interface SupportRequestEvent {
   id: string;
@@ -4167,12 +4007,7 @@ export interface SupportRequestEvent {
   masked?: boolean;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface SupportRequestPage {
   data: SupportRequestRecord[];
   has_more: boolean;
@@ -4183,8 +4018,8 @@ export interface SupportRequestPage {
 /**
  * Support request.
  *
- *     For a restricted subscriber, `masked` is true, `subscriber_name` and `phone_number` are null
- *     and `messages` is empty until the admin verifies a one-time code.
+ * For a restricted subscriber, `masked` is true, `subscriber_name` and `phone_number` are null
+ * and `messages` is empty until the admin verifies a one-time code.
  */
 export interface SupportRequestRecord {
   id: string;
@@ -4224,12 +4059,7 @@ export interface TerminalAdded {
   hmac_secret: string;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface TerminalPage {
   data: TerminalRecord[];
   has_more: boolean;
@@ -4264,11 +4094,11 @@ export interface TestEventData {
 /**
  * Something that happened to a subscriber.
  *
- *     `event` depends on `kind`: a transaction's type, a message's template, a chat turn's command or
- *     `message` without one, a support message's sender, an alert's type, or an audit entry's event.
- *     Message texts are not part of the timeline. `resource_id` is the ID of the transaction, message,
- *     chat turn, support request, alert or audit entry, and null for wrong PINs. Of the other fields,
- *     those without a value are null.
+ * `event` depends on `kind`: a transaction's type, a message's template, a chat turn's command or
+ * `message` without one, a support message's sender, an alert's type, or an audit entry's event.
+ * Message texts are not part of the timeline. `resource_id` is the ID of the transaction, message,
+ * chat turn, support request, alert or audit entry, and null for wrong PINs. Of the other fields,
+ * those without a value are null.
  */
 export interface TimelineItem {
   at: string;
@@ -4291,12 +4121,7 @@ export interface TimelineItem {
   reason: string | null;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface TimelineItemPage {
   data: TimelineItem[];
   has_more: boolean;
@@ -4317,8 +4142,8 @@ export interface Tokens {
 /**
  * Receipt for a top-up.
  *
- *     `new_balance` is null if the subscriber is restricted and hidden from the caller. Restricted
- *     subscribers are always hidden from partners.
+ * `new_balance` is null if the subscriber is restricted and hidden from the caller. Restricted
+ * subscribers are always hidden from partners.
  */
 export interface TopUpReceipt {
   success: boolean;
@@ -4389,8 +4214,8 @@ export interface TransactionFailedEvent {
 /**
  * Transaction list totals.
  *
- *     `amount` and `fees` cover completed transactions only, including refunded ones. If `is_complete`
- *     is false, the totals cover only the list's newest transactions.
+ * `amount` and `fees` cover completed transactions only, including refunded ones. If `is_complete`
+ * is false, the totals cover only the list's newest transactions.
  */
 export interface TransactionListTotals {
   count: number;
@@ -4402,12 +4227,7 @@ export interface TransactionListTotals {
 
 export type TransactionOrder = "newest" | "oldest" | "amount";
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface TransactionPage {
   data: TransactionRecord[];
   has_more: boolean;
@@ -4420,25 +4240,25 @@ export type TransactionParty = "sender" | "receiver";
 /**
  * A transaction.
  *
- *     `fee_payer` is null if there is no fee. A sender pays the fee in addition to `amount`, a
- *     receiver out of `amount`. `fee_refunded` is the fee that a refund, a reversal or a returned
- *     payout gave back to its payer: a payment's last refund and a returned payout the whole fee, a
- *     reversal a share of it. A refund changes the merchant's balance by `fee_refunded` minus
- *     `amount`, and a returned payout by `amount` plus `fee_refunded`.
+ * `fee_payer` is null if there is no fee. A sender pays the fee in addition to `amount`, a
+ * receiver out of `amount`. `fee_refunded` is the fee that a refund, a reversal or a returned
+ * payout gave back to its payer: a payment's last refund and a returned payout the whole fee, a
+ * reversal a share of it. A refund changes the merchant's balance by `fee_refunded` minus
+ * `amount`, and a returned payout by `amount` plus `fee_refunded`.
  *
- *     `refunded_amount` is the part of a card payment that was refunded, and `reversed_amount` the
- *     part of any other transaction that was reversed. `reference` is the reference on the bank
- *     statement, of a deposit or of a bank posting.
+ * `refunded_amount` is the part of a card payment that was refunded, and `reversed_amount` the
+ * part of any other transaction that was reversed. `reference` is the reference on the bank
+ * statement, of a deposit or of a bank posting.
  *
- *     `book` is the code of the other book in a transfer between books. The party there is the partner
- *     that represents that book, with the name of the customer.
+ * `book` is the code of the other book in a transfer between books. The party there is the partner
+ * that represents that book, with the name of the customer.
  *
- *     Fields without a value are null. Only two fields can be absent: `failure_details`, which admins
- *     receive for a decline that has details, and `masked`.
+ * Fields without a value are null. Only two fields can be absent: `failure_details`, which admins
+ * receive for a decline that has details, and `masked`.
  *
- *     `masked` is present and true if a restricted subscriber who is hidden from the caller takes
- *     part. `from` and `to` then have only `type` and `id`, `card_serial`, `memo` and `metadata` are
- *     null, and `failure_details` is absent.
+ * `masked` is present and true if a restricted subscriber who is hidden from the caller takes
+ * part. `from` and `to` then have only `type` and `id`, `card_serial`, `memo` and `metadata` are
+ * null, and `failure_details` is absent.
  */
 export interface TransactionRecord {
   id: string;
@@ -4584,9 +4404,9 @@ export type UserType = "platform" | "owner";
 /**
  * Result of verifying the audit log, with the first mismatch if there is one.
  *
- *     `first_broken` is the ID for the first entry that does not match. If all entries match but the
- *     chain ends too early or its last hash differs from the recorded head, `first_broken` is the
- *     sequence number of that head.
+ * `first_broken` is the ID for the first entry that does not match. If all entries match but the
+ * chain ends too early or its last hash differs from the recorded head, `first_broken` is the
+ * sequence number of that head.
  */
 export interface Verification {
   valid: boolean;
@@ -4611,7 +4431,7 @@ export interface VerifyCardRequest {
 /**
  * Card verification result.
  *
- *     `balance` is present only if `is_active` is true and the card was verified with its PIN.
+ * `balance` is present only if `is_active` is true and the card was verified with its PIN.
  */
 export interface VerifyCardResponse {
   success: boolean;
@@ -4670,8 +4490,8 @@ export interface WebhookDelivery {
 /**
  * A delivery with its attempts and its request body.
  *
- *     `payload` is null if the event's record cannot be loaded. Personal data of subscribers who are
- *     restricted now is omitted.
+ * `payload` is null if the event's record cannot be loaded. Personal data of subscribers who are
+ * restricted now is omitted.
  */
 export interface WebhookDeliveryDetails {
   id: string;
@@ -4688,12 +4508,7 @@ export interface WebhookDeliveryDetails {
   payload: Record<string, unknown> | null;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface WebhookDeliveryPage {
   data: WebhookDelivery[];
   has_more: boolean;
@@ -4710,12 +4525,7 @@ export interface WebhookEndpointDisabledEvent {
   data: DisabledEndpoint;
 }
 
-/**
- * One page of a list.
- *
- *     `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
- *     otherwise.
- */
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface WebhookEndpointPage {
   data: WebhookEndpointRecord[];
   has_more: boolean;
@@ -4816,7 +4626,7 @@ export type WorkQueueName = "approvals" | "kyc_reviews" | "support_requests" | "
 /**
  * Number of items that wait, at most 100, and the time since which the oldest waits.
  *
- *     `oldest_at` is null if nothing waits, and for agents with a low float.
+ * `oldest_at` is null if nothing waits, and for agents with a low float.
  */
 export interface WorkQueueRecord {
   name: WorkQueueName;

@@ -3,6 +3,7 @@
 Types come from msgspec, and constraints from the field rules.
 """
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import NoneType
@@ -179,6 +180,8 @@ def build_components(kinds: Sequence[Any]) -> tuple[dict[Any, Schema], dict[str,
     }
     for schema in components.values():
         schema.pop("title", None)  # the component name
+        if "description" in schema:
+            schema["description"] = inspect.cleandoc(schema["description"])
     references = [_rename_references(schema, names) for schema in schemas]
     return dict(zip(kinds, references, strict=True)), components
 

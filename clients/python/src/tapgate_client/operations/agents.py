@@ -348,7 +348,7 @@ class AgentsOperations(OperationGroup[M]):
         Example:
             client.agents.fund(
                 "agt_0800000000000",
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 amount="500.00",
                 reference="DEP-2026-017",
@@ -385,7 +385,7 @@ class AgentsOperations(OperationGroup[M]):
 
         Example:
             client.agents.cash_in(
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 subscriber_id="sub_0800000000000",
                 agent_id="agt_0800000000000",
@@ -426,7 +426,7 @@ class AgentsOperations(OperationGroup[M]):
 
         Example:
             client.agents.cash_out(
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 subscriber_id="sub_0800000000000",
                 agent_id="agt_0800000000000",
@@ -459,7 +459,7 @@ class AgentsOperations(OperationGroup[M]):
 
         Example:
             client.agents.transfer_float(
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 from_agent_id="agt_0800000000000",
                 to_agent_id="agt_0800000000001",
@@ -491,7 +491,7 @@ class AgentsOperations(OperationGroup[M]):
         Example:
             client.agents.pay_out_commission(
                 "agt_0800000000000",
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
             )
         """

@@ -33,7 +33,7 @@ class BatchesOperations(OperationGroup[M]):
 
         Example:
             client.batches.create(
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 name="Salaries November",
                 source_id="ptn_0800000000000",
@@ -157,11 +157,7 @@ class BatchesOperations(OperationGroup[M]):
             currency: The platform currency's ISO 4217 code.
 
         Example:
-            client.batches.run(
-                "bat_0800000000000",
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
-                currency="SLE",
-            )
+            client.batches.run("bat_0800000000000", request_id="order-1042", currency="SLE")
         """
 
     @acts("POST /api/v1/batches/{id}/cancel")

@@ -61,7 +61,7 @@ class BooksOperations(OperationGroup[M]):
 
         Example:
             client.books.receive_transfer(
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 recipient_id="text",
                 sender_name="text",

@@ -38,7 +38,7 @@ class CashOutRequestsOperations(OperationGroup[M]):
 
         Example:
             client.cash_out_requests.request_cash_out(
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 subscriber_id="sub_0800000000000",
                 agent_id="agt_0800000000000",
@@ -91,7 +91,7 @@ class CashOutRequestsOperations(OperationGroup[M]):
         Example:
             client.cash_out_requests.confirm_cash_out(
                 "cor_0800000000000",
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 pin="4071",
             )

@@ -38,7 +38,7 @@ class DisputesOperations(OperationGroup[M]):
                 transaction_id="txn_0800000000000",
                 reason="not_recognized",
                 description="text",
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
             )
         """
 

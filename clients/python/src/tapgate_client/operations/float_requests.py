@@ -100,11 +100,7 @@ class FloatRequestsOperations(OperationGroup[M]):
             currency: The platform currency's ISO 4217 code.
 
         Example:
-            client.float_requests.fund(
-                "frq_0800000000000",
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
-                currency="SLE",
-            )
+            client.float_requests.fund("frq_0800000000000", request_id="order-1042", currency="SLE")
         """
 
     @moves("POST /api/v1/float-requests/{id}/transfer")
@@ -130,7 +126,7 @@ class FloatRequestsOperations(OperationGroup[M]):
         Example:
             client.float_requests.fund_by_transfer(
                 "frq_0800000000000",
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 pin="4071",
             )

@@ -45,7 +45,7 @@ class InAppPaymentsOperations(OperationGroup[M]):
 
         Example:
             client.in_app_payments.pay(
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 card_serial="TAP-000001",
                 amount="500.00",
@@ -111,7 +111,7 @@ class InAppPaymentsOperations(OperationGroup[M]):
 
         Example:
             client.in_app_payments.refund_payment(
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 amount="500.00",
                 reason="Requested by the customer",

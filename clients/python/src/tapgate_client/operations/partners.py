@@ -128,7 +128,7 @@ class PartnersOperations(OperationGroup[M]):
         Example:
             client.partners.fund(
                 "ptn_0800000000000",
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 amount="500.00",
                 reference="DEP-2026-017",
@@ -267,7 +267,7 @@ class PartnersOperations(OperationGroup[M]):
 
         Example:
             client.partners.fund_from_partner(
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 subscriber_id="sub_0800000000000",
                 partner_reference="A-17",

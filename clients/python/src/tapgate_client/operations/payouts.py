@@ -44,7 +44,7 @@ class PayoutsOperations(OperationGroup[M]):
 
         Example:
             client.payouts.request(
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 owner_id="text",
                 amount="500.00",
@@ -111,11 +111,7 @@ class PayoutsOperations(OperationGroup[M]):
             currency: The platform currency's ISO 4217 code.
 
         Example:
-            client.payouts.cancel(
-                "po_0800000000000",
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
-                currency="SLE",
-            )
+            client.payouts.cancel("po_0800000000000", request_id="order-1042", currency="SLE")
         """
 
     @moves("POST /api/v1/payouts/{id}/paid")
@@ -139,7 +135,7 @@ class PayoutsOperations(OperationGroup[M]):
         Example:
             client.payouts.mark_paid(
                 "po_0800000000000",
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 bank_reference="text",
             )
@@ -166,7 +162,7 @@ class PayoutsOperations(OperationGroup[M]):
         Example:
             client.payouts.mark_returned(
                 "po_0800000000000",
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 reason="text",
             )
@@ -194,7 +190,7 @@ class PayoutsOperations(OperationGroup[M]):
 
         Example:
             client.payouts.create_run(
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 owner_type="processor",
             )

@@ -60,7 +60,7 @@ class PosOperations(OperationGroup[M]):
 
         Example:
             client.pos.pay(
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 card_serial="TAP-000001",
                 amount="500.00",
@@ -134,7 +134,7 @@ class PosOperations(OperationGroup[M]):
 
         Example:
             client.pos.refund_payment(
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 amount="500.00",
                 reason="Requested by the customer",
@@ -167,5 +167,5 @@ class PosOperations(OperationGroup[M]):
             terminal_id: Terminal ID.
 
         Example:
-            client.pos.get_payment_outcome("7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d")
+            client.pos.get_payment_outcome("order-1042")
         """

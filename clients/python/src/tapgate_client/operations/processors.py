@@ -128,7 +128,7 @@ class ProcessorsOperations(OperationGroup[M]):
         Example:
             client.processors.transfer(
                 "prc_0800000000000",
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 subscriber_id="sub_0800000000000",
                 amount="500.00",

@@ -115,7 +115,7 @@ class RecallsOperations(OperationGroup[M]):
                 "txn_0800000000000",
                 reason="text",
                 pin="4071",
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
             )
         """
 

@@ -140,7 +140,7 @@ class ReconciliationOperations(OperationGroup[M]):
         Example:
             client.reconciliation.match_bank_statement_line(
                 "bsl_0800000000000",
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 payout_id="po_0800000000000",
             )
@@ -167,7 +167,7 @@ class ReconciliationOperations(OperationGroup[M]):
         Example:
             client.reconciliation.post_bank_statement_line(
                 "bsl_0800000000000",
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 reason="Requested by the customer",
             )
@@ -192,7 +192,7 @@ class ReconciliationOperations(OperationGroup[M]):
         Example:
             client.reconciliation.ignore_bank_statement_line(
                 "bsl_0800000000000",
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 reason="Requested by the customer",
             )
@@ -219,7 +219,7 @@ class ReconciliationOperations(OperationGroup[M]):
         Example:
             client.reconciliation.unmatch_bank_statement_line(
                 "bsl_0800000000000",
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
             )
         """

@@ -254,7 +254,7 @@ class TransactionsOperations(OperationGroup[M]):
         Example:
             client.transactions.refund(
                 "txn_0800000000000",
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 amount="500.00",
                 reason="Requested by the customer",
@@ -294,7 +294,7 @@ class TransactionsOperations(OperationGroup[M]):
         Example:
             client.transactions.reverse(
                 "txn_0800000000000",
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 amount="500.00",
                 reason="text",

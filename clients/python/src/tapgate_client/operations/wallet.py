@@ -55,7 +55,7 @@ class WalletOperations(OperationGroup[M]):
 
         Example:
             client.wallet.transfer_p2p(
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 sender_id="sub_0800000000000",
                 recipient_card_serial="TAP-000001",
@@ -92,7 +92,7 @@ class WalletOperations(OperationGroup[M]):
 
         Example:
             client.wallet.transfer_funds(
-                request_id="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
+                request_id="order-1042",
                 currency="SLE",
                 from_account_id="bnk_0800000000000",
                 to_account_id="bnk_0800000000001",

@@ -90,7 +90,7 @@ class IdempotencyKeyRule(TextRule):
     """Idempotency key for a request that moves money."""
 
     log_form = LogForm.WORD
-    example = "7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d"
+    example = "order-1042"
 
     def __init__(self) -> None:
         super().__init__(64)

@@ -93,11 +93,7 @@ class NamedPageQuery(PageQuery, kw_only=True):
 
 
 class Page(msgspec.Struct, Generic[T]):
-    """One page of a list.
-
-    `masked` is true if a restricted subscriber's personal data is hidden in a row, and absent
-    otherwise.
-    """
+    """One page of a list. `masked` is true if a row hides a restricted subscriber's data."""
 
     data: list[T]
     has_more: bool

@@ -31,9 +31,7 @@ _WORD: Final = TextType(log_form=LogForm.WORD)
 #: Record ID. Examples have the record's prefix.
 Id = Annotated[str, _WORD]
 #: Tracing ID or idempotency key.
-RequestId = Annotated[
-    str, TextType(example="7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d", log_form=LogForm.WORD)
-]
+RequestId = Annotated[str, TextType(example="order-1042", log_form=LogForm.WORD)]
 Serial = Annotated[str, TextType(example="TAP-000001", log_form=LogForm.WORD)]
 #: Code of an installation among several books.
 BookCode = Annotated[str, TextType(example="south", log_form=LogForm.WORD)]
