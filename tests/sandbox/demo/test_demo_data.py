@@ -21,6 +21,7 @@ from tapgate.ledger.rules.loaded_rules import insert_defaults
 from tapgate.ledger.verification.closed_days import list_broken_days
 from tapgate.ledger.verification.verify import verify
 from tapgate.runtime.store.database import Database
+from tapgate.server.gateway_installation import create_first_admin
 from tapgate.server.gateway_services import open_services
 from tapgate_client.schemas.payouts import PayoutStatus
 from tapgate_sandbox.demo import build as demo
@@ -67,6 +68,7 @@ async def build_demo_database(
         async with open_services(settings, url) as services:
             async with services.transaction() as tx:
                 await insert_defaults(tx, settings.currency, IdGenerator(1023))
+            await create_first_admin(services, "ada@example.com", "correct horse battery")
             clock = demo.create_clock(NOW, size, settings.timezone)
             async with open_services(
                 demo.without_notifications(settings), url, clock=clock
