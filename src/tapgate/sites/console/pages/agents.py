@@ -25,6 +25,7 @@ from tapgate.sites.console.components.state_actions import build_state_action
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
+from tapgate_client.schemas.agents import AgentStatus
 
 pages = Pages()
 
@@ -227,7 +228,7 @@ async def show_agent(request: PageRequest, id: str) -> Reply[bytes]:
         "agents/agent.html",
         agent=record,
         owner_id=id,
-        invite="agent_user.create",
+        invite=None if record["status"] == AgentStatus.TERMINATED else "agent_user.create",
         float_low=_get_float_low(request),
         **parts,
     )
