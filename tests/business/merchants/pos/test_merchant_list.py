@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builders.payments import PosDriver, decide_review, new_request_id, update_rule
@@ -119,14 +119,21 @@ class Merchant:
     async def _post(
         self, path: str, step: Step | None = None, done: list[str] | None = None, **body: Any
     ) -> None:
-        """Send a request that the ledger may decline, and keep the ID of what it created."""
+        """Send a request that the ledger may decline, and keep the ID of what it created.
+
+        A declined request changes no balance.
+        """
+        before = await self.get_balance()
         if step is not None:
             body["amount"] = format_cents(step.amount)
         response = await self.pos.harness.post(
             f"/api/v1/{path}", json=body | {"request_id": new_request_id()}, auth=self.admin
         )
-        assert response.status_code in (200, 402, 409), response.text
-        if done is not None and response.status_code == 200:
+        if response.status_code != 200:
+            exceeds = response.json()["code"] == "REVERSAL_EXCEEDS_REMAINING"
+            assert response.status_code in (402, 409) or exceeds, response.text
+            assert await self.get_balance() == before
+        elif done is not None:
             receipt = response.json()
             done.append(receipt.get("payout_id", receipt["transaction_id"]))
 
@@ -178,6 +185,7 @@ async def hold_payments_above(harness: Harness, threshold: str) -> None:
 
 @settings(max_examples=limit_examples(25))
 @given(st.lists(steps, min_size=1, max_size=12))
+@example([Step("pay", 1), Step("transfer", 1), Step("reverse_transfer", 2)])
 async def test_rows_add_up_to_the_balance_change(harness: Harness, actions: list[Step]) -> None:
     await hold_payments_above(harness, "40.00")
     await charge_payouts(harness)
