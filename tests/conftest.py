@@ -308,16 +308,18 @@ async def client(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 @pytest.fixture
-async def other_process_client(
-    services: Services, database_url: str
-) -> AsyncIterator[httpx2.AsyncClient]:
-    """Yield a client for a second gateway instance on the same database."""
+async def other_services(services: Services, database_url: str) -> AsyncIterator[Services]:
+    """Yield the services of a second gateway process on the same database."""
     from tapgate.server.gateway import open_gateway_services
 
-    async with (
-        open_gateway_services(services.settings, database_url) as other,
-        _open_client(other) as client,
-    ):
+    async with open_gateway_services(services.settings, database_url) as other:
+        yield other
+
+
+@pytest.fixture
+async def other_process_client(other_services: Services) -> AsyncIterator[httpx2.AsyncClient]:
+    """Yield a client for the second gateway process."""
+    async with _open_client(other_services) as client:
         yield client
 
 

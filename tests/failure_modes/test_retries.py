@@ -4,7 +4,7 @@ import asyncio
 import json
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any, NoReturn
 
@@ -18,23 +18,41 @@ from harness import PIN, WRONG_PIN, BearerAuth
 from server.gateway.money_requests import (
     CASES,
     ROUTES,
+    MoneyCase,
     count_entries,
     count_transactions,
     send_case,
 )
+from tapgate.http.api.services import Services
 from tapgate.ledger.commands import LedgerCommand
 from tapgate.ledger.engine.group_commit import Ledger
 from tapgate_client import ids
 from tapgate_client.clock import system_clock
 from tapgate_client.errors import unavailable
 
+PrepareCase = Callable[[str], Awaitable[MoneyCase]]
+
 parametrize_routes = pytest.mark.parametrize("route", ROUTES)
 
 
+@pytest.fixture
+def prepare_case(two_gateways: TwoGateways, other_services: Services) -> PrepareCase:
+    """Return a function that prepares a request. Both processes know the same books."""
+
+    async def prepare(route: str) -> MoneyCase:
+        case = await CASES[route](two_gateways.harness)
+        other_services.book_peers = two_gateways.harness.services.book_peers
+        return case
+
+    return prepare
+
+
 @parametrize_routes
-async def test_retry_moves_the_money_once(two_gateways: TwoGateways, route: str) -> None:
+async def test_retry_moves_the_money_once(
+    two_gateways: TwoGateways, prepare_case: PrepareCase, route: str
+) -> None:
     """Every process must recognize the idempotency key, even after 32 days."""
-    case = await CASES[route](two_gateways.harness)
+    case = await prepare_case(route)
     first = await send_case(two_gateways.harness, case, "one")
     assert first.status_code == 200, first.text
     entry_count = await count_entries(two_gateways.harness)
@@ -134,10 +152,10 @@ async def test_partner_webhook_retried_after_a_phone_number_change_credits_no_ot
 
 @parametrize_routes
 async def test_concurrent_duplicates_at_two_processes_move_the_money_once(
-    two_gateways: TwoGateways, route: str
+    two_gateways: TwoGateways, prepare_case: PrepareCase, route: str
 ) -> None:
     """Both processes could look up the key, find nothing, and execute the request."""
-    case = await CASES[route](two_gateways.harness)
+    case = await prepare_case(route)
     before = await count_entries(two_gateways.harness)
 
     def send(client: Client) -> PendingResponse:
@@ -188,7 +206,13 @@ async def test_duplicate_of_a_request_whose_database_session_dies_moves_the_mone
 
 #: PINs are not compared, so a client may correct a mistyped PIN.
 UNCOMPARED_FIELDS = ("pin", "agent_pin")
-CHANGED_VALUES = {"amount": "7.77", "memo": "rent", "description": "rent", "reason": "another"}
+CHANGED_VALUES = {
+    "amount": "7.77",
+    "memo": "rent",
+    "description": "rent",
+    "reason": "another",
+    "sender_name": "Fatu S.",
+}
 
 
 def _change_value(name: str, value: str) -> str:
@@ -197,10 +221,10 @@ def _change_value(name: str, value: str) -> str:
 
 @parametrize_routes
 async def test_idempotency_key_reused_with_any_changed_field_is_rejected(
-    two_gateways: TwoGateways, route: str
+    two_gateways: TwoGateways, prepare_case: PrepareCase, route: str
 ) -> None:
     """Comparing only the amount would treat a different card, payee, or reference as a replay."""
-    case = await CASES[route](two_gateways.harness)
+    case = await prepare_case(route)
     first = await send_case(two_gateways.harness, case, "one")
     entry_count = await count_entries(two_gateways.harness)
     changes: list[dict[str, Any]] = [
@@ -248,10 +272,10 @@ def _list_equivalent_amounts(amount: str | None) -> list[str]:
 
 @parametrize_routes
 async def test_equivalent_encodings_of_a_request_are_replays(
-    two_gateways: TwoGateways, route: str
+    two_gateways: TwoGateways, prepare_case: PrepareCase, route: str
 ) -> None:
     """Comparing raw bytes would break retries by clients that reorder fields."""
-    case = await CASES[route](two_gateways.harness)
+    case = await prepare_case(route)
     first = await send_case(two_gateways.harness, case, "one")
     entry_count = await count_entries(two_gateways.harness)
     for body in _build_equivalent_bodies(case.body, "one"):

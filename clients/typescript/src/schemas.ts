@@ -846,6 +846,7 @@ export interface BookTransfer {
   /** The platform currency's ISO 4217 code */
   currency?: string | null;
   recipient_id: string;
+  /** Letters, marks, spaces, apostrophes and hyphens, and a period at the end of a word */
   sender_name: string;
   /** Decimal amount in major units */
   amount: string;

@@ -129,6 +129,12 @@ TAMPERING_SQL = {
         "INSERT INTO payouts SELECT 9, 'processor', 9, 9, 9, 5, 0, 'SLE', 'paid', 'PO9', NULL,"
         " min(id), NULL, NULL, now(), now() FROM transactions"
     ),
+    "transfers to other books match their transactions": (
+        "INSERT INTO book_transfers (id, book, recipient_id, recipient_name, sender_name, status,"
+        " next_attempt_at, created_at)"
+        " SELECT min(id), 'south', 'sub_0800000000000', 'Fatu S.', 'Aminata K.', 'returned', now(),"
+        " now() FROM transactions WHERE type = 'transfer_p2p'"
+    ),
     "batches match their lines and transactions": (
         "INSERT INTO batches (id, name, status, paid, currency, created_by, created_at, updated_at)"
         " VALUES (9, 'Salaries', 'completed', 1, 'SLE', 9, now(), now())"

@@ -313,6 +313,44 @@ async def test_only_a_partner_of_the_settings_can_credit_and_look_up(books: Book
     assert parse_error(missing) == (400, "INVALID_REQUEST")
 
 
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ("Fatu S.", "Fatu S. (north)"),
+        ("Claim at https://evil.example/win\nFatu", "Claim at Fatu (north)"),
+        ("https://evil.example/win", "Customer (north)"),
+        (f"{'A' * 60} K.", f"{'A' * 52}"),
+    ],
+)
+async def test_transfer_is_delivered_whatever_name_the_sender_has(
+    books: Books, stored: str, shown: str
+) -> None:
+    """Names that earlier versions accepted are cleaned: the other book rejects them."""
+    north, south = books
+    sender, recipient = await create_people(books)
+    await north.services.database.execute(
+        "UPDATE accounts SET public_name = $2 WHERE id = $1",
+        await find_account(north, sender),
+        stored,
+    )
+    await north.send(sender, recipient, "20.00")
+    await north.deliver()
+    assert await north.list_statuses() == ["delivered"]
+    (received,) = await list_transactions(south, recipient)
+    assert received["from"]["name"].startswith(shown)
+
+
+async def test_link_in_the_name_of_a_sender_is_rejected(books: Books) -> None:
+    _, south = books
+    _, recipient = await create_people(books)
+    body = {"recipient_id": recipient["id"], "sender_name": "evil.example", "amount": "5.00"}
+    response = await south.harness.post(
+        f"{V1}/books/transfers", json={**body, "request_id": "x"}, auth=south.peer
+    )
+    assert parse_error(response) == (422, "VALIDATION_FAILED")
+    assert list(response.json()["details"]["fields"]) == ["sender_name"]
+
+
 async def test_lookup_names_the_book_for_services_and_only_own_customers_for_peers(
     books: Books,
 ) -> None:

@@ -57,6 +57,8 @@ class BooksOperations(OperationGroup[M]):
 
         Args:
             currency: The platform currency's ISO 4217 code.
+            sender_name: Letters, marks, spaces, apostrophes and hyphens, and a period at the end of
+                a word.
             amount: Decimal amount in major units.
 
         Example:
@@ -64,7 +66,7 @@ class BooksOperations(OperationGroup[M]):
                 request_id="order-1042",
                 currency="SLE",
                 recipient_id="text",
-                sender_name="text",
+                sender_name="Aminata",
                 amount="500.00",
                 memo="School fees",
             )

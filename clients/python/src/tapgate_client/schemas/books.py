@@ -10,9 +10,9 @@ from tapgate_client.schemas.fields import (
     Amount,
     CardSerial,
     FreeText,
+    PersonName,
     Phone,
     Reference,
-    Text,
 )
 from tapgate_client.schemas.general_ledger import AccountKind
 from tapgate_client.schemas.transactions import MoneyRequest, Receipt
@@ -66,7 +66,7 @@ class BookTransfer(MoneyRequest, kw_only=True):
     """
 
     recipient_id: Reference
-    sender_name: Text
+    sender_name: PersonName
     amount: Amount
     memo: Annotated[FreeText, Example("School fees")] | None = None
 

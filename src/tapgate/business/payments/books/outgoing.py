@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 import asyncpg
 import structlog
 
+from tapgate.core.public_names import clean_person_name
 from tapgate.http.api.book_peers import BookPeers
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart
@@ -23,6 +24,7 @@ from tapgate_client import ids, money
 from tapgate_client.errors import Code
 from tapgate_client.exceptions import ApiError as PeerError
 from tapgate_client.exceptions import TapgateError
+from tapgate_client.names import is_person_name
 from tapgate_client.schemas.books import BookTransferReceipt
 from tapgate_client.schemas.transactions import Channel
 
@@ -182,7 +184,7 @@ async def _send_once(peers: BookPeers, job: _Job, row: Any) -> BookTransferRecei
     try:
         return await peers.get_client(job.book).books.receive_transfer(
             recipient_id=job.recipient_id,
-            sender_name=row["sender_name"],
+            sender_name=_get_valid_name(row["sender_name"]),
             amount=money.format_decimal(row["amount"], row["currency"]),
             currency=row["currency"],
             memo=row["memo"],
@@ -192,3 +194,9 @@ async def _send_once(peers: BookPeers, job: _Job, row: Any) -> BookTransferRecei
         if error.replayed or error.code in _FINAL_REJECTIONS:
             raise _RefusedError(str(error.code)) from None
         raise
+
+
+def _get_valid_name(stored: str) -> str:
+    """Return a sender's name that the other book accepts, whenever the name was stored."""
+    name = clean_person_name(stored)
+    return name if is_person_name(name) else _UNKNOWN_SENDER
