@@ -90,6 +90,7 @@ async def test_payment_record_has_all_fields(harness: Harness) -> None:
             "card_serial": card,
         },
         "to": {"type": "processor", "id": merchant, "name": "Kamara Public", "card_serial": None},
+        "book": None,
         "direction": None,
         "balance_after": None,
         "card_serial": card,

@@ -3,6 +3,7 @@
 from tapgate.business.payments.books import directory, incoming
 from tapgate.business.payments.transactions.money_requests import MoneyResult
 from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.idempotency import build_idempotency_key, require_idempotency_key
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
@@ -25,6 +26,7 @@ endpoints = Endpoints("Books", "/api/v1/books", owners=NEVER)
     "/lookup",
     access=Access(scope="subscribers:read", service=True, hmac="partner"),
     errors=(Code.SUBSCRIBER_NOT_FOUND, Code.CARD_NOT_FOUND),
+    unguarded=Unguarded.NO_EFFECT,
     objects=ObjectAccess.ANY,
     effect="reads",
 )

@@ -23,7 +23,7 @@ COLUMNS: Final = (
     "refunded_amount", "currency", "from_type", "from_id", "from_name", "to_type", "to_id",
     "to_name", "card_serial", "processor_id", "terminal_id", "merchant_name", "transaction_ref",
     "approval_code", "original_transaction_id", "request_id", "failure_code", "channel", "memo",
-    "fee_payer", "fee_refunded", "reversed_amount", "reference", "masked",
+    "fee_payer", "fee_refunded", "reversed_amount", "reference", "book", "masked",
 )  # fmt: skip
 _get_leading_cells = attrgetter(*COLUMNS[: COLUMNS.index("from_type")])
 _get_trailing_cells = attrgetter(*COLUMNS[COLUMNS.index("card_serial") : -1])
