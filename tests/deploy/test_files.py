@@ -17,6 +17,7 @@ from cases import each
 from drivers.programs import DEPLOY, ROOT, find_program
 from tapgate import VERSION
 from tapgate.core.settings import Settings
+from tapgate.server.gateway import build_sites, list_endpoints
 
 CHART = DEPLOY / "helm" / "tapgate"
 COMPOSE = DEPLOY / "compose" / "compose.yaml"
@@ -40,6 +41,8 @@ OTHER_VARIABLES = {"TAPGATE_IMAGE", "TAPGATE_MESSENGER"}
 PATH = re.compile(
     r"(?<![\w.:/-])/(?:api/v1/[a-z-]+|live|ready|health|metrics|console|docs|payment)\b"
 )
+#: Not for the public.
+INTERNAL_PATHS = {"/", "/console", "/live", "/ready", "/metrics"}
 PACKAGE = re.compile(r"^([a-z0-9-]+)==([^ ;]+)", re.MULTILINE)
 
 
@@ -60,8 +63,27 @@ def test_paths_are_served() -> None:
     documented = (ROOT / "docs" / "access.md").read_text()
     mentioned = {path for file in FILES for path in PATH.findall(file.read_text())}
     assert {"/live", "/ready", "/metrics", "/console"} <= mentioned
-    missing = {path for path in mentioned - {"/console"} if f" {path}" not in documented}
+    missing = {path for path in mentioned - {"/console", "/docs"} if f" {path}" not in documented}
     assert not missing
+
+
+def test_proxies_and_chart_publish_every_public_site() -> None:
+    """Pages for people outside, and what these pages and partners read, have public paths."""
+    names = {site.prefix for site in build_sites()} | {
+        endpoint.path
+        for endpoint in list_endpoints()
+        if not endpoint.path.startswith(("/api/", "/payment/"))
+    }
+    chart = set(yaml.safe_load((CHART / "values.yaml").read_text())["ingress"]["paths"])
+    assert names - chart == INTERNAL_PATHS
+    for file in (DEPLOY / "haproxy/haproxy.cfg", DEPLOY / "nginx/tapgate.conf"):
+        lines = file.read_text().splitlines()
+        text = "\n".join(line for line in lines if "public_path" in line or "proxy_pass" in line)
+        found = re.search(r"\^/\((payment[^)]+)\)", text)
+        assert found is not None
+        public = {f"/{name}".replace("\\", "") for name in found[1].split("|")}
+        public |= {name for name in names if re.search(rf" {re.escape(name)}( |$)", text, re.M)}
+        assert names - public == INTERNAL_PATHS, file
 
 
 def test_proxies_and_chart_publish_the_same_api() -> None:

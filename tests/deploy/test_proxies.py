@@ -211,6 +211,7 @@ def proxy(
 def test_public_paths_are_forwarded_with_the_clients_address(proxy: tuple[Proxy, bool]) -> None:
     pages = ("/payment", "/docs", "/guide", "/t", "/favicon.ico", "/health", "/version")
     pages += ("/portal", "/portal/sign-in", "/portal/assets/console.css")
+    pages += ("/verify", "/verify/assets/verify.js", "/.well-known/tapgate-keys")
     for path in (PAYMENT, *pages):
         assert proxy[0].get(path) == (200, f"{path} ['127.0.0.1']")
 

@@ -195,8 +195,8 @@ def build_openapi_document() -> dict[str, Any]:
     return document
 
 
-def create_app(services: Services, extra_sites: Iterable[Site] = ()) -> App:
-    sites: tuple[Site, ...] = (
+def build_sites() -> tuple[Site, ...]:
+    return (
         build_console(),
         build_portal(),
         Redirect("/", HOME_PATH),
@@ -205,8 +205,11 @@ def create_app(services: Services, extra_sites: Iterable[Site] = ()) -> App:
         GuideSite(),
         TapPage(),
         VerifyPage(),
-        *extra_sites,
     )
+
+
+def create_app(services: Services, extra_sites: Iterable[Site] = ()) -> App:
+    sites = (*build_sites(), *extra_sites)
     return App(services, chain.from_iterable(ENDPOINT_GROUPS), sites, WEBHOOK_EVENTS)
 
 
