@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Generic, TypeVar
 
+from builders.bank_statements import build_camt, build_camt_entry
 from drivers.actors import (
     Admin,
     App,
@@ -170,6 +171,28 @@ class FuzzFixtures:
             request_id=f"fuzz-dispute-{self.next_number()}",
         )
         return str(require_success(response)["id"])
+
+    async def create_bank_account(self) -> str:
+        number = f"{self.next_number():08d}"
+        created = await self.admin.post(
+            "bank-accounts",
+            owner_type="platform",
+            holder_name="Fuzz Ltd",
+            bank_code="SLCBSLFR",
+            number=number,
+        )
+        return str(require_success(created)["id"])
+
+    async def create_statement_line(self) -> str:
+        """Import a statement of one line, for the account that the file names."""
+        reference = f"FUZZ-{self.next_number()}"
+        content = build_camt(build_camt_entry("25.00", "2026-01-15", reference))
+        response = await self.admin.client.post(
+            "/api/v1/bank-statements", content=content.encode(), auth=self.admin.auth
+        )
+        statement = require_success(response)["id"]
+        lines = await self.admin.get("bank-statements/lines", statement_id=statement)
+        return str(require_success(lines)["data"][0]["id"])
 
     async def create_float_request(self) -> str:
         agent = await self.create_agent()

@@ -1,6 +1,6 @@
 """All recipes by operation."""
 
-from fuzz.recipes import admin, merchants, messenger, subscribers
+from fuzz.recipes import admin, finance, merchants, messenger, subscribers
 from fuzz.recipes.recipe import RECIPES, Prerequisites
 
-__all__ = ["RECIPES", "Prerequisites", "admin", "merchants", "messenger", "subscribers"]
+__all__ = ["RECIPES", "Prerequisites", "admin", "finance", "merchants", "messenger", "subscribers"]
