@@ -34,14 +34,14 @@ class App(WebApp[RequestContext, Route]):
 
     def __init__(self, services: Services, endpoints: Iterable[Endpoint] = ENDPOINTS) -> None:
         is_production = services.settings.is_production
-        self._endpoints = [
+        self.endpoints = [
             *(item for item in endpoints if item.in_production or not is_production),
             *self._build_system_endpoints(),
         ]
-        self._openapi_document = PublishedDocument(lambda: build_document(self._endpoints))
+        self._openapi_document = PublishedDocument(lambda: build_document(self.endpoints))
         self._metrics = Metrics(
             get_shared_folder(services.settings.data_dir) / "messenger",
-            [(endpoint.method, endpoint.path) for endpoint in self._endpoints],
+            [(endpoint.method, endpoint.path) for endpoint in self.endpoints],
             services.event_counters,
         )
         self._metrics.add_source(HealthMetrics(services.health, services.nodes))
@@ -52,7 +52,7 @@ class App(WebApp[RequestContext, Route]):
             RequestContext,
             [
                 Route(endpoint, None, row, ignores_overload=endpoint.access.public)
-                for row, endpoint in enumerate(self._endpoints)
+                for row, endpoint in enumerate(self.endpoints)
             ],
         )
 
