@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-import statistics
+import math
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -22,11 +22,18 @@ class LoadSummary(NamedTuple):
 
     @property
     def p50(self) -> float:
-        return statistics.median(self.latencies) * 1000
+        return self._find_percentile(50)
 
     @property
     def p99(self) -> float:
-        return statistics.quantiles(self.latencies, n=100)[98] * 1000
+        return self._find_percentile(99)
+
+    def _find_percentile(self, percent: int) -> float:
+        """Return milliseconds; not a number if no payment was due, as during very short work."""
+        if not self.latencies:
+            return math.nan
+        rank = math.ceil(len(self.latencies) * percent / 100)
+        return sorted(self.latencies)[rank - 1] * 1000
 
     @property
     def per_second(self) -> float:

@@ -178,7 +178,12 @@ StartSupervisor = Callable[..., SupervisorProcess]
 def test_supervisor_starts_and_stops_without_leaving_a_process(
     start_supervisor: StartSupervisor, number: int, workers: int
 ) -> None:
-    running = start_supervisor(TAPGATE_WORKERS=str(workers)).wait_until_ready()
+    # The tests themselves may run under `nohup`, and a signal that is ignored stays ignored.
+    previous = signal.signal(number, signal.SIG_DFL)
+    try:
+        running = start_supervisor(TAPGATE_WORKERS=str(workers)).wait_until_ready()
+    finally:
+        signal.signal(number, previous)
     assert len(running.list_processes()) > 1 + workers  # workers and PostgreSQL
     assert len(running.list_workers()) == workers
     running.send_signal(number)
