@@ -168,7 +168,8 @@ class Executor:
             await self._fixtures.admin.client.delete(
                 f"{_WEBHOOK_ENDPOINTS_PATH}/{created}", auth=self._fixtures.admin.auth
             )
-        if operation.spec.get("operationId", "").startswith("list_"):
+        is_json = response.headers.get("content-type") == "application/json"  # not CSV
+        if is_json and operation.spec.get("operationId", "").startswith("list_"):
             cursor = response.json().get("next_cursor")
             if cursor and len(self._fixtures.cursors) < _MAX_CURSORS:
                 self._fixtures.cursors.append(cursor)

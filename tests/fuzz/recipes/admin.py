@@ -92,6 +92,13 @@ async def prepare_new_rule(_subjects: RequestSubjects, _: Caller) -> Prerequisit
     return Prerequisites(body={**_NEW_RULE_BODY, "currency": ABSENT})
 
 
+@register_recipe(f"PUT {V1}/admin/approval-rules")
+async def prepare_approval_rules(_subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    """Guard an operation that no prerequisite needs: others would wait for approvals."""
+    rule = {"operation": "branding", "roles": ["system_admin"], "approvers": 1}
+    return Prerequisites(body={"data": [rule]})
+
+
 @register_recipe(f"DELETE {V1}/compliance/rules/{{id}}")
 async def prepare_rule_deletion(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     return Prerequisites(
