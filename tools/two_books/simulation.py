@@ -254,7 +254,9 @@ async def check_books(
         clearing[transfer.target] -= transfer.amount
         fees += transfer.fee
     for name, book in books.items():
-        await _check_book(book, expected[name], received[name], transfers)
+        # Both books can generate the same transaction ID.
+        amounts = {sent.transaction_id: sent.amount for sent in transfers if sent.target == name}
+        await _check_book(book, expected[name], received[name], amounts)
         balance = await book.get_balance(book.partner)
         _require(balance == clearing[name], f"clearing account of {name}: {balance}")
     _require(sum(clearing.values()) == 0, "the clearing accounts do not mirror each other")
@@ -278,12 +280,14 @@ async def _get_outcome(book: Book, transfer: Transfer) -> str:
 
 
 async def _check_book(
-    book: Book, expected: Sequence[Decimal], received: Counter[str], sent: Sequence[Transfer]
+    book: Book,
+    expected: Sequence[Decimal],
+    received: Counter[str],
+    amounts: Mapping[str, Decimal],
 ) -> None:
     records = await book.list_received()
     counts = Counter(record.request_id or "" for record in records)
     _require(counts == received, f"transfers to {book.name} were lost or doubled")
-    amounts = {transfer.transaction_id: transfer.amount for transfer in sent}
     for record in records:
         other = "south" if book.name == "north" else "north"
         name = f"{_NAMES[other][1]} ({other})"
