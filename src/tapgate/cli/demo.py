@@ -9,7 +9,8 @@ from tapgate.server import supervisor
 from tapgate.server.gateway_installation import require_same_installation
 from tapgate.server.gateway_services import open_services
 from tapgate_sandbox.demo import examples
-from tapgate_sandbox.demo.build import DemoError, build_demo
+from tapgate_sandbox.demo.administrator import DemoError
+from tapgate_sandbox.demo.build import build_demo
 
 
 def build(settings: Settings, size: str) -> None:

@@ -7,10 +7,10 @@ from tapgate.business.finance.batches import operations
 from tapgate.business.finance.batches.lines_parser import parse_lines
 from tapgate.business.finance.batches.validation import validate
 from tapgate.business.finance.batches.worker import BatchWorker
-from tapgate.business.staff.queries import get_first_system_admin
 from tapgate.http.api.services import Services
 from tapgate_client import ids
 from tapgate_client.schemas.batches import NewBatch
+from tapgate_sandbox.demo.administrator import require_first_admin
 
 
 async def pay_batch(
@@ -23,7 +23,7 @@ async def pay_batch(
 ) -> None:
     """Pay (phone number, amount) lines from the partner's account."""
     currency = services.settings.currency
-    admin_id = await get_first_system_admin(services.database) or 0
+    admin_id = await require_first_admin(services.database)
     source = ids.encode(ids.PARTNER, partner_id)
     rows = [f"{phone},{amount},G-{number:03}" for number, (phone, amount) in enumerate(lines, 1)]
     file = "\n".join(["phone_number,amount,reference", *rows]).encode()

@@ -9,7 +9,6 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from tapgate.auth.actors import SYSTEM_ACTOR
-from tapgate.business.staff import queries as admin_queries
 from tapgate.business.staff.api_keys import operations as api_keys
 from tapgate.core.settings import Settings
 from tapgate.core.settings.business import Receipts
@@ -20,6 +19,7 @@ from tapgate.server.gateway_services import open_services
 from tapgate_client.clock import get_platform_day
 from tapgate_client.schemas.admin import NewApiKey, Scope
 from tapgate_sandbox.demo import example_requests, examples, owner_users
+from tapgate_sandbox.demo.administrator import DemoError, require_first_admin
 from tapgate_sandbox.demo.clock import SimulatedClock
 from tapgate_sandbox.demo.country import SIZES
 from tapgate_sandbox.demo.people import Country
@@ -35,10 +35,6 @@ _END_BEFORE_NOW: Final = timedelta(minutes=2)
 
 #: Called with the amount of work done since the previous call.
 AdvanceProgress = Callable[[int], None]
-
-
-class DemoError(Exception):
-    """The demo cannot be built; the one-line message is for the operator."""
 
 
 def _estimate_work(size: str) -> int:
@@ -98,9 +94,7 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
     Raise DemoError if no system_admin exists, the demo exists, or another process is building it.
     """
     settings, now = services.settings, services.clock()
-    admin_id = await admin_queries.get_first_system_admin(services.database)
-    if admin_id is None:
-        raise DemoError("no administrator exists yet. Start Tapgate once and try again")
+    admin_id = await require_first_admin(services.database)
     async with acquire_build_lock(services.database):
         clock = create_clock(now, size, settings.timezone)
         with show_progress(f"Building a {size} demo", _estimate_work(size)) as advance:

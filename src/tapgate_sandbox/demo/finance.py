@@ -13,7 +13,6 @@ from tapgate.business.finance.day_close.worker import build_closer
 from tapgate.business.finance.payouts import routes as payouts
 from tapgate.business.finance.reconciliation.imports import import_statement
 from tapgate.business.staff import operations as staff
-from tapgate.business.staff.queries import get_first_system_admin
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.api.services import Services
 from tapgate_client import ids
@@ -27,6 +26,7 @@ from tapgate_client.schemas.payouts import (
     NewPayoutRun,
     PayoutCancellation,
 )
+from tapgate_sandbox.demo.administrator import require_first_admin
 from tapgate_sandbox.demo.owner_users import PASSWORD, DemoUser
 
 _BANK_CODE: Final = "SLCBSLFR"
@@ -42,7 +42,7 @@ async def close_day(services: Services, day: date) -> None:
 
 async def open_bank_accounts(services: Services, actor: Actor, shop_id: int) -> None:
     """Open verified bank accounts for a merchant and for the platform."""
-    admin_id = await get_first_system_admin(services.database) or 0
+    admin_id = await require_first_admin(services.database)
     owner_id = ids.encode(ids.PROCESSOR, shop_id)
     new = (
         NewBankAccount(
@@ -122,7 +122,7 @@ async def pay_out(services: Services, shop_id: int) -> None:
 
 async def _build_request(services: Services) -> RequestContext:
     """Return a request by the first administrator."""
-    admin_id = await get_first_system_admin(services.database) or 0
+    admin_id = await require_first_admin(services.database)
     return RequestContext(
         services=services,
         method="POST",

@@ -20,7 +20,8 @@ from harness import BearerAuth, Harness, parse_error
 from tapgate.business.approvals.operations import require_unguarded_key
 from tapgate_client import ids
 from tapgate_client.errors import ApiError
-from tapgate_sandbox.demo.build import DemoError, acquire_build_lock
+from tapgate_sandbox.demo.administrator import DemoError
+from tapgate_sandbox.demo.build import acquire_build_lock
 
 PHONE = {"phone_number": "+23276123499"}
 

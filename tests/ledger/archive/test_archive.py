@@ -14,7 +14,7 @@ from builders.ledger import (
     build_refund,
     build_request_key,
 )
-from builders.transfers import create_sender_and_receiver, submit_transfer
+from builders.transfers import create_sender_and_receiver, send_to_other_book, submit_transfer
 from tapgate.business.finance.general_ledger.queries import load_totals
 from tapgate.business.payments.wallets.statements.queries import load_activity
 from tapgate.core.vault import Vault
@@ -129,6 +129,20 @@ async def test_month_with_transactions_under_review_is_not_archived(history: His
         assert found == [ "2026_03", "2026_04" ]  # fmt: skip
     await history.ledger.submit(ReviewDecision(transaction_id=held.transaction_id, release=True))
     assert len(await history.run()) == 2
+
+
+async def test_month_with_pending_transfers_to_other_books_is_not_archived(
+    history: History,
+) -> None:
+    history.ledger.clock.now = MAY
+    await send_to_other_book(history.ledger)
+    history.ledger.clock.now = JULY
+    assert await history.verify() == {}
+    with pytest.raises(StoreError, match="2026_05 has 1 pending transfers to other books"):
+        await history.run()
+    await history.database.execute("UPDATE book_transfers SET status = 'delivered'")
+    await history.run()
+    assert await history.verify(full=True) == {}
 
 
 async def test_changed_archive_is_detected(history: History) -> None:

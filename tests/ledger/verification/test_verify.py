@@ -1,5 +1,6 @@
 """Database constraints on the ledger, and detection of tampering by `verify`."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import asyncpg
@@ -14,6 +15,7 @@ from builders.ledger import (
     build_refund,
     build_request_key,
 )
+from builders.transfers import send_to_other_book
 from tapgate.ledger import chart
 from tapgate.ledger.commands import RecallDecision, RecallRequest, Reversal
 from tapgate.ledger.verification.invariants import INVARIANTS
@@ -155,12 +157,15 @@ async def list_broken_claims(database: Database) -> dict[str, Any]:
 
 
 async def list_invariants_broken_by(
-    sql: str, database_url: str, database: Database
+    sql: str,
+    database_url: str,
+    database: Database,
+    create: Callable[[LedgerDriver], Awaitable[None]] = create_history,
 ) -> dict[str, Any]:
     """Tamper with a valid history and return the invariants that no longer hold."""
     ledger = await LedgerDriver.open(database_url, database)
     try:
-        await create_history(ledger)
+        await create(ledger)
         assert await list_broken_claims(database) == {}
         await database.execute(
             f"SET session_replication_role = replica; {sql}; SET session_replication_role = origin"
@@ -201,3 +206,50 @@ async def test_verify_finds_forged_cash_matches(
     database_url: str, database: Database, forgery: str
 ) -> None:
     assert CASH_CLAIM in await list_invariants_broken_by(forgery, database_url, database)
+
+
+BOOK_CLAIM = "transfers to other books match their transactions"
+
+
+async def create_book_transfers(ledger: LedgerDriver) -> None:
+    await create_history(ledger)
+    await send_to_other_book(ledger)
+    refused = await send_to_other_book(ledger)
+    reversal = Reversal(original_id=refused, amount=None, channel="partner", is_refused=True)
+    (await ledger.submit(reversal)).require_accepted()
+
+
+#: Forged row, and what `verify` says about it. The first transfer is completed, the second one is
+#: reversed.
+BOOK_FORGERIES = {
+    "DELETE FROM book_transfers WHERE id = (SELECT min(id) FROM book_transfers)": (
+        "transaction completed without a transfer to another book"
+    ),
+    "DELETE FROM book_transfers WHERE id = (SELECT max(id) FROM book_transfers)": (
+        "transaction reversed without a transfer to another book"
+    ),
+    "UPDATE book_transfers SET id = 5 WHERE id = (SELECT min(id) FROM book_transfers)": (
+        "transfer pending, transaction is missing of type "
+    ),
+    "INSERT INTO book_transfers (id, book, recipient_id, recipient_name, sender_name, status,"
+    " next_attempt_at, created_at)"
+    " SELECT id, 'south', 'sub_1', 'Fatu S.', 'Aminata K.', 'pending', now(), now()"
+    " FROM transactions WHERE type = 'refund'": "transfer pending, transaction is missing of type ",
+    "UPDATE book_transfers SET status = 'returned'"
+    " WHERE id = (SELECT min(id) FROM book_transfers)": (
+        "transfer returned, transaction completed of type transfer_p2p"
+    ),
+    "UPDATE book_transfers SET status = 'delivered'"
+    " WHERE id = (SELECT max(id) FROM book_transfers)": (
+        "transfer delivered, transaction reversed of type transfer_p2p"
+    ),
+}
+
+
+@pytest.mark.parametrize("forgery", BOOK_FORGERIES)
+async def test_verify_finds_forged_transfers_to_other_books(
+    database_url: str, database: Database, forgery: str
+) -> None:
+    broken = await list_invariants_broken_by(forgery, database_url, database, create_book_transfers)
+    examples = {example.partition(": ")[2] for example in broken[BOOK_CLAIM]}
+    assert BOOK_FORGERIES[forgery] in examples

@@ -13,6 +13,7 @@ import pytest
 
 from databases import ScratchDatabases, build_database_url
 from harness import Harness
+from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import load_settings
 from tapgate.http.api.services import Services
@@ -25,10 +26,12 @@ from tapgate.server.gateway_installation import create_first_admin
 from tapgate.server.gateway_services import open_services
 from tapgate_client.schemas.payouts import PayoutStatus
 from tapgate_sandbox.demo import build as demo
-from tapgate_sandbox.demo.build import DemoError, build_demo
+from tapgate_sandbox.demo.administrator import DemoError
+from tapgate_sandbox.demo.batches import pay_batch
+from tapgate_sandbox.demo.build import build_demo
 from tapgate_sandbox.demo.country import SIZES, Size
 from tapgate_sandbox.demo.examples import load_example_person, load_examples
-from tapgate_sandbox.demo.finance import VERIFIER
+from tapgate_sandbox.demo.finance import VERIFIER, open_bank_accounts
 from tapgate_sandbox.installation import prepare_installation
 
 #: A Wednesday afternoon. Two months start in the 60 days before it.
@@ -290,6 +293,17 @@ async def test_demo_works_with_another_currency_and_time_zone(
         assert proof.is_valid
         assert proof.transactions > 150
         assert await database.fetchval("SELECT max(created_at) FROM transactions") < NOW
+
+
+async def test_payouts_and_batches_need_an_administrator(services: Services) -> None:
+    with pytest.raises(DemoError, match="no administrator"):
+        await open_bank_accounts(services, SYSTEM_ACTOR, 1)
+    with pytest.raises(DemoError, match="no administrator"):
+        await pay_batch(services, SYSTEM_ACTOR, "Salaries", 1, [], close_nothing)
+
+
+async def close_nothing() -> None:
+    raise AssertionError("the batch was paid without an administrator")
 
 
 async def test_second_or_concurrent_build_and_build_without_an_administrator_are_rejected(

@@ -42,6 +42,17 @@ async def require_closed(connection: Any, month: _Month) -> None:
         raise StoreError(
             f"{month.name} has {held} transactions under review. Release or reject them first"
         )
+    pending = await connection.fetchval(
+        """SELECT count(*) FROM book_transfers
+           WHERE id >= $1 AND id < $2 AND status = 'pending'""",
+        month.first_id,
+        month.end_id,
+    )
+    if pending:
+        raise StoreError(
+            f"{month.name} has {pending} pending transfers to other books. Deliver or return them"
+            " first"
+        )
 
 
 async def list_kept(connection: Any, month: _Month) -> list[int]:

@@ -12,6 +12,7 @@ not verified before, or 0 if everything is verified.
 from typing import Final
 
 IN_TRANSIT: Final = "payouts in transit match requested and submitted payouts"
+BOOK_TRANSFERS: Final = "transfers to other books match their transactions"
 PAYOUTS: Final = "every payout matches its transaction"
 BALANCES: Final = "every balance is the sum of its entries"
 USAGE: Final = "daily and monthly usage matches the amounts sent"
@@ -131,7 +132,8 @@ RANGE_INVARIANTS: Final[dict[str, str]] = {
 
 #: The entry sums before $1 are passed as $2 and $3, except for transactions that were ever
 #: under review: their entries are written when they are released. For limits, $2 is the first day,
-#: and for the overview totals the first bucket.
+#: and for the overview totals the first bucket. For transfers to other books, $1 is the archive's
+#: end, because their rows are kept when their transactions are archived.
 STATE_INVARIANTS: Final[dict[str, str]] = {
     BALANCES: """
         WITH reviewed AS (
@@ -203,14 +205,24 @@ STATE_INVARIANTS: Final[dict[str, str]] = {
            OR r.reversal_id IS NOT NULL
               AND ((back.original_id, back.amount, back.status)
                    = (r.transaction_id, r.held_amount, 'completed')) IS NOT TRUE)""",
-    "transfers to other books match their transactions": """
-        SELECT 'txn_', b.id, format('transfer %s, transaction %s of type %s', b.status, t.status,
-                                    t.type)
-        FROM book_transfers b JOIN transactions t ON t.id = b.id
-        WHERE t.type <> 'transfer_p2p'
-           OR b.status = 'delivered' AND t.status <> 'completed'
-           OR b.status = 'returned' AND t.status <> 'reversed'
-           OR b.status = 'canceled' AND t.status <> 'failed'""",
+    BOOK_TRANSFERS: """
+        SELECT 'txn_', b.id, format('transfer %s, transaction %s of type %s', b.status,
+                                    coalesce(t.status, 'is missing'), t.type)
+        FROM book_transfers b
+        LEFT JOIN (transactions t
+                   JOIN accounts a ON a.id = t.to_account AND a.kind = 'clearing') ON t.id = b.id
+        WHERE b.id >= $1
+          AND (t.type = 'transfer_p2p' AND CASE b.status
+                  WHEN 'delivered' THEN t.status = 'completed'
+                  WHEN 'returned' THEN t.status = 'reversed'
+                  WHEN 'canceled' THEN t.status = 'failed'
+                  ELSE true END) IS NOT TRUE
+        UNION ALL
+        SELECT 'txn_', t.id, format('transaction %s without a transfer to another book', t.status)
+        FROM accounts a
+        JOIN transactions t ON t.to_account = a.id AND t.type = 'transfer_p2p' AND t.id >= $2
+        WHERE a.kind = 'clearing' AND t.status <> 'failed'
+          AND NOT EXISTS (SELECT FROM book_transfers b WHERE b.id = t.id)""",
     "batches match their lines and transactions": """
         WITH counted AS (
             SELECT batch_id, count(*) FILTER (WHERE line.status = 'paid') AS paid,

@@ -26,6 +26,7 @@ from tapgate.core.id_generator import first_id_at, get_time
 from tapgate.ledger.archive.archived import Archive, load_archive
 from tapgate.ledger.verification.invariants import (
     BALANCES,
+    BOOK_TRANSFERS,
     CARD_SPENDING,
     IN_TRANSIT,
     INVARIANTS,
@@ -173,6 +174,7 @@ async def verify(
         for invariant in STATE_INVARIANTS
     }
     arguments[PAYOUTS] = (max(since, archive.end_id),)
+    arguments[BOOK_TRANSFERS] = (archive.end_id, max(since, archive.end_id))
     invariants = {**RANGE_INVARIANTS, **STATE_INVARIANTS}
     await _share_work(
         readers,
