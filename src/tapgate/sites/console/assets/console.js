@@ -90,7 +90,9 @@
     const problem = dialog().querySelector("[aria-invalid], .problem");
     const first = dialog().querySelector("input:not([type=hidden]), select, textarea, button, a");
     const invalid = dialog().querySelector("[aria-invalid]");
-    (invalid?.matches("fieldset") ? invalid.querySelector("input") : invalid || first)?.focus();
+    const focused = invalid?.matches("fieldset") ? invalid.querySelector("input") : invalid || first;
+    focused?.focus();
+    if (focused?.matches("input[type=text]")) focused.select(); // what is typed replaces a suggested value
     if (problem) problem.scrollIntoView({ block: "nearest" });
   }
 

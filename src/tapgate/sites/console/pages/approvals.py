@@ -115,6 +115,7 @@ async def show_approval(request: PageRequest, id: str) -> Reply[bytes]:
         and not is_maker
         and request.principal.role in approval["roles"]
         and request.principal.id not in approval["approvers"],
+        is_last=len(approval["approvers"]) + 1 >= approval["required_approvers"],
         audit=await get_audit(request, id),
     )
 
