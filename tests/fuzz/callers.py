@@ -11,7 +11,7 @@ from fuzz.installation import APP_SECRET, BRIDGE_TOKEN, Installation
 from harness import BearerAuth, HmacAuth, ServiceAuth
 from tapgate.http.api.access import ROLES_BY_LETTER
 from tapgate_client import signing
-from tapgate_client.schemas.admin import Scope
+from tapgate_client.schemas.admin import AdminRole, Scope
 
 
 class BodyHmacAuth(httpx2.Auth):
@@ -38,6 +38,18 @@ class Caller:
     auth: httpx2.Auth | None
     #: Field values that belong to the credential, by field name.
     values: Mapping[str, Any] = field(default_factory=dict)
+    #: IDs of own records by resource path, for an owner's user or key; empty for the platform's.
+    own_ids: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether the caller is limited to the data of a merchant, a partner or an agent."""
+        return bool(self.own_ids)
+
+    def find_own_id(self, path: str) -> str | None:
+        """Return an own record that a path with `{id}` can name."""
+        resource = path.removeprefix("/api/v1/").partition("/{id}")[0]
+        return self.own_ids.get(resource)
 
     def sign(self, request: httpx2.Request) -> None:
         if self.auth is not None:
@@ -57,12 +69,18 @@ class Callers:
     def all(self) -> list[Caller]:
         return list(self.by_name.values())
 
+    @property
+    def owners(self) -> "Callers":
+        return Callers(caller for caller in self.all if caller.is_owner)
+
     def list_allowed(self, operation: Mapping[str, Any], path: str) -> list[Caller]:
         """Return the callers that the operation allows, or the anonymous caller if it is public."""
         if path.startswith("/api/v1/webhooks/partners/"):
             return [self.by_name["webhook"]]
         names = [name for choice in operation["security"] for name in _list_caller_names(choice)]
-        # Users of owners are not among the callers: another test crawls all operations as them.
+        names += [key for role, key in _OWNER_KEYS.items() if role in names]
+        if path in _CASH_PATHS:
+            names.append(_OWNER_KEYS[AdminRole.AGENT_USER])
         return [self.by_name[name] for name in names if name in self.by_name] or [ANONYMOUS]
 
 
@@ -77,6 +95,13 @@ def _list_caller_names(choice: Mapping[str, list[str]]) -> list[str]:
     return []
 
 
+#: API keys of owners by the role whose operations they have, and the only ones beyond the role.
+_OWNER_KEYS = {
+    AdminRole.MERCHANT_MANAGER: "key of processor",
+    AdminRole.PARTNER_USER: "key of partner",
+    AdminRole.AGENT_USER: "key of agent",
+}
+_CASH_PATHS = ("/api/v1/agents/cashin", "/api/v1/agents/cashout")
 _CALLERS_BY_SCHEME = {
     "posSignature": ["processor", "terminal"],
     "partnerSignature": ["partner"],
@@ -86,9 +111,16 @@ _CALLERS_BY_SCHEME = {
 }
 
 
-async def create_callers(installation: Installation, ada: Admin) -> Callers:
+async def create_callers(
+    installation: Installation, ada: Admin, owners: Iterable[Caller]
+) -> Callers:
     """Create callers with records of their own, which fuzzed requests do not disable."""
-    created = [ANONYMOUS, *await _create_api_key_callers(ada), *await _create_admin_callers(ada)]
+    created = [
+        ANONYMOUS,
+        *owners,
+        *await _create_api_key_callers(ada),
+        *await _create_admin_callers(ada),
+    ]
     created += [*await _create_merchant_callers(ada), *await _create_partner_callers(ada)]
     secrets = installation.settings.service_secrets
     created += [

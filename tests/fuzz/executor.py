@@ -6,9 +6,9 @@ from typing import Any
 import httpx2
 import requests
 
-from fuzz.callers import Caller
+from fuzz.callers import Caller, Callers
 from fuzz.connection_pool import ConnectionPool
-from fuzz.findings import Finding, find_problems, format_curl
+from fuzz.findings import Finding, find_problems, format_curl, list_sent
 from fuzz.fixtures import FuzzFixtures
 from fuzz.openapi import AnyCase, Operation
 from fuzz.plan import PlannedRequest
@@ -23,6 +23,8 @@ from fuzz.values import (
     fill_fields,
     pick_subjects,
 )
+from tapgate.http.api.access import ROLES_BY_LETTER
+from tapgate.http.api.owner_access import OWNER_ROLES_BY_LETTER
 
 #: Rules affect all requests, so changes to them are reverted immediately.
 _SHARED_RULE_PATHS = (
@@ -32,7 +34,10 @@ _SHARED_RULE_PATHS = (
     "/api/v1/account-rules",
 )
 _WEBHOOK_ENDPOINTS_PATH = "/api/v1/admin/webhook-endpoints"
+_REQUEST_LOGS_PATH = "/api/v1/admin/request-logs"
 _MAX_CURSORS = 200
+#: How often an owner's request names an own record. The other requests name a foreign one.
+_OWN_RECORD_SHARE = 0.5
 
 
 class Executor:
@@ -42,11 +47,14 @@ class Executor:
         connections: dict[str, ConnectionPool],
         results: Results,
         secrets: Iterable[str],
+        callers: Callers,
     ) -> None:
         self._fixtures = fixtures
         self._connections = connections
         self._results = results
         self._secrets = list(secrets)
+        self._callers = callers
+        self._sent_by_owners: set[str] = set()
 
     async def execute(self, planned: PlannedRequest) -> None:
         operation, case = planned.operation, planned.copy_case()
@@ -56,9 +64,14 @@ class Executor:
             self._results.record_unsendable(operation.label)
             return
         caller.sign(request)
+        if caller.is_owner:
+            self._sent_by_owners |= list_sent(request, self._fixtures.canaries)
         response = await self._connections[operation.service].send(request)
         self._results.record_response(operation.label, caller.name, response.status_code)
-        for problem in find_problems(operation, case, request, response, self._secrets):
+        problems = [*find_problems(operation, case, request, response, self._secrets)]
+        if caller.is_owner:
+            problems += self._find_foreign_data(operation, request, response)
+        for problem in problems:
             self._results.add_finding(
                 Finding(
                     operation.label,
@@ -70,13 +83,26 @@ class Executor:
             )
         await self._clean_up(operation, response)
 
+    def _find_foreign_data(
+        self, operation: Operation, request: httpx2.Request, response: httpx2.Response
+    ) -> list[str]:
+        """Return problems with texts that the owner may not receive and did not send.
+
+        The request log has the texts of the owner's earlier requests.
+        """
+        is_log = operation.path.startswith(_REQUEST_LOGS_PATH)
+        sent = self._sent_by_owners if is_log else list_sent(request, self._fixtures.canaries)
+        received = response.text + str(response.headers)
+        found = [text for text in self._fixtures.canaries - sent if text in received]
+        return [f"foreign data in the response: {text}" for text in found]
+
     async def _complete_case(
         self, planned: PlannedRequest, case: AnyCase
     ) -> tuple[Caller, tuple[bytes, str] | None]:
         """Return the caller, and the content that replaces the generated body, if any."""
         operation, rng = planned.operation, planned.rng
-        allowed = self._fixtures.callers.list_allowed(operation.spec, operation.path)
-        caller = rng.choice(allowed if rng.random() < 0.75 else self._fixtures.callers.all)
+        allowed = self._callers.list_allowed(operation.spec, operation.path)
+        caller = rng.choice(allowed if rng.random() < 0.75 else self._callers.all)
         # 0: as generated, 0.7: with some existing records, 1: with all that success requires.
         chance = rng.random()
         fill_probability = (
@@ -88,12 +114,20 @@ class Executor:
         prerequisites = Prerequisites()
         if fill_probability == 1.0 or rng.random() < 0.4:
             prerequisites = await self._prepare(operation, subjects, caller)
+            if caller.is_owner and rng.random() < _OWN_RECORD_SHARE:
+                own = {
+                    name: caller.values.get(name, item) for name, item in prerequisites.body.items()
+                }
+                prerequisites.body.update(own)
         values = (
             build_common_values(subjects)
             | build_path_values(subjects, operation.path)
             | dict(caller.values)
         )
         parts = values | prerequisites.path
+        own_id = caller.find_own_id(operation.path)
+        if own_id is not None and rng.random() < _OWN_RECORD_SHARE:
+            parts["id"] = own_id
         case.path_parameters = {
             name: parts.get(name, value) if rng.random() < max(fill_probability, 0.9) else value
             for name, value in case.path_parameters.items()
@@ -175,7 +209,7 @@ class Executor:
                 self._fixtures.cursors.append(cursor)
 
 
-_ADMIN_CALLERS = ("system_admin", "compliance_user", "support_user", "finance_user")
+_ADMIN_CALLERS = (*ROLES_BY_LETTER.values(), *OWNER_ROLES_BY_LETTER.values())
 
 
 def _fill_case(

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 import httpx2
 import requests
@@ -93,6 +94,12 @@ def find_problems(
         )
     yield from ("secret in the response" for secret in secrets if secret in text)
     yield from _check_accepted_body(operation, request, response)
+
+
+def list_sent(request: httpx2.Request, texts: Iterable[str]) -> set[str]:
+    """Return the texts that a request contains."""
+    sent = unquote(str(request.url)) + request.content.decode("latin-1")
+    return {text for text in texts if text in sent}
 
 
 def _check_against_openapi(

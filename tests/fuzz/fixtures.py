@@ -24,6 +24,7 @@ from drivers.actors import (
 )
 from fuzz.callers import Callers, create_callers
 from fuzz.installation import Installation
+from fuzz.owner_callers import FAMILY, create_owner_callers
 from harness import PIN
 
 T = TypeVar("T")
@@ -87,6 +88,8 @@ class FuzzFixtures:
     agents: RecyclingPool[AgentPair] = field(init=False)
     #: Cursors returned by list responses.
     cursors: list[str] = field(default_factory=list)
+    #: Texts that no owner may receive: names and phone numbers of customers, and foreign owners.
+    canaries: set[str] = field(default_factory=lambda: {FAMILY})
     _cards: list[str] = field(default_factory=list)
     _sequence: Any = field(default_factory=itertools.count)
     _upload_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -123,7 +126,8 @@ class FuzzFixtures:
 
     async def create_customer(self, balance: str = "400") -> Customer:
         """Create a customer with a card and a balance."""
-        customer = await self.app.register_customer()
+        customer = await self.app.register_customer(f"Aminata {FAMILY}")
+        self.canaries.add(customer.phone)
         await self.app.link_card(await self.take_card(), customer)
         require_success(await self.bank.top_up(balance, customer, f"stock-{self.next_number()}"))
         return customer
@@ -132,6 +136,7 @@ class FuzzFixtures:
         record = {"agent_type": "super_agent", "name": "Main", "pin": PIN, **fields}
         record.setdefault("phone_number", new_phone_number())
         created = require_success(await self.admin.post("agents", **record))
+        self.canaries |= {created["agent_id"], record["phone_number"]}
         return str(created["agent_id"])
 
     async def create_agent_pair(self) -> AgentPair:
@@ -145,6 +150,7 @@ class FuzzFixtures:
         added = require_success(
             await self.admin.post(f"processors/{merchant.id}/terminals", name="Till")
         )
+        self.canaries |= {merchant.id, added["terminal"]["id"], added["api_key_id"]}
         return ProcessorWithTerminal(merchant, added["terminal"]["id"], added["api_key_id"])
 
     async def create_alert(self) -> str:
@@ -269,11 +275,14 @@ async def create_fixtures(installation: Installation) -> FuzzFixtures:
     bank = await ada.create_partner()
     for _ in range(3):
         await ada.fund_partner(bank, "900000000")
+    app = await ada.create_app()
+    customer = await ada.create_funded_customer("900", app, f"Aminata {FAMILY}")
+    owners = await create_owner_callers(ada, customer)
     return FuzzFixtures(
         installation,
         ada,
-        await ada.create_app(),
-        await create_callers(installation, ada),
+        app,
+        await create_callers(installation, ada, owners),
         bank,
         require_success(await ada.get("compliance/rules", limit=100))["data"],
         require_success(await ada.get("fee-rules"))["data"],

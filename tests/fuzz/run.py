@@ -7,11 +7,12 @@ from random import Random
 from time import monotonic
 
 from drivers.actors import require_success
+from fuzz.callers import Callers
 from fuzz.connection_pool import ConnectionPool, open_pool
 from fuzz.executor import Executor
 from fuzz.fixtures import FuzzFixtures
 from fuzz.installation import APP_SECRET, BRIDGE_TOKEN, Installation
-from fuzz.openapi import Document, list_operations
+from fuzz.openapi import Document, Operation, list_operations
 from fuzz.plan import PlannedRequest, plan_rounds
 from fuzz.results import Results
 
@@ -33,8 +34,12 @@ async def run_fuzzing(
     print_line: PrintLine,
     *,
     sample_size: int | None = None,
+    by_owners: bool = False,
 ) -> Results:
-    """Send `count` requests; `sample_size` limits the run to randomly sampled operations."""
+    """Send `count` requests; `sample_size` limits the run to randomly sampled operations.
+
+    With `by_owners`, only users and keys of owners send requests, to operations that they have.
+    """
     started, installation = monotonic(), fixtures.installation
     documents = await fetch_openapi_documents(installation)
     operations = [
@@ -42,11 +47,14 @@ async def run_fuzzing(
         for name, document in documents.items()
         for operation in list_operations(name, document)
     ]
+    callers = fixtures.callers.owners if by_owners else fixtures.callers
+    if by_owners:
+        operations = [item for item in operations if has_owner(fixtures.callers, item)]
     if sample_size is not None:
         operations = Random(seed).sample(operations, sample_size)
     results = Results(item.label for item in operations)
     async with open_connections(installation) as pools:
-        executor = Executor(fixtures, pools, results, _list_secrets(installation))
+        executor = Executor(fixtures, pools, results, _list_secrets(installation), callers)
         for plan in plan_rounds(operations, count, seed):
             print_line(f"{monotonic() - started:4.0f} s  {len(plan)} requests generated")
             await _execute_all(executor, plan)
@@ -55,6 +63,10 @@ async def run_fuzzing(
                 f" {results.finding_count} findings"
             )
     return results
+
+
+def has_owner(callers: Callers, operation: Operation) -> bool:
+    return any(caller.is_owner for caller in callers.list_allowed(operation.spec, operation.path))
 
 
 @contextlib.asynccontextmanager

@@ -47,6 +47,16 @@ async def test_service_signature_does_not_cover_the_body(
             )
 
 
+async def test_random_requests_disclose_no_foreign_data_to_owners(
+    fuzz_fixtures: FuzzFixtures,
+) -> None:
+    results = await run_fuzzing(
+        fuzz_fixtures, 800, seed=7, print_line=lambda _: None, by_owners=True
+    )
+    assert not results.findings, "\n".join(map(str, results.findings))
+    assert len(results.statuses) - len(results.list_never_succeeded()) > 30
+
+
 async def test_fuzzed_requests_get_documented_responses(fuzz_fixtures: FuzzFixtures) -> None:
     operation_count = 30
     results = await run_fuzzing(
