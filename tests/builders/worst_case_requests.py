@@ -44,6 +44,8 @@ class FakeTransport:
 
     def write_eof(self) -> None: ...
 
+    def set_write_buffer_limits(self, high: int) -> None: ...
+
     def pause_reading(self) -> None:
         self._reading.clear()
 

@@ -215,6 +215,8 @@ class SimulatedClient:
 
     def write_eof(self) -> None: ...
 
+    def set_write_buffer_limits(self, high: int) -> None: ...
+
     def pause_reading(self) -> None:
         assert self._reading
         self._reading = False

@@ -28,6 +28,9 @@ NO_DEADLINE = float("inf")
 
 #: Chunk size in which larger bodies are written.
 CHUNK_BYTES = 64 * 1024
+#: A connection with more unsent bytes starts no further response. Small responses take about three
+#: times their size in memory.
+_MAX_UNSENT_BYTES = 8 * 1024
 #: A client that does not read a large body's chunk in this time is disconnected.
 _SEND_TIMEOUT_SECONDS = 30.0
 
@@ -77,6 +80,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
+        self.transport.set_write_buffer_limits(high=_MAX_UNSENT_BYTES)
         peer = transport.get_extra_info("peername")
         if isinstance(peer, tuple):
             self._peer = peer[0]

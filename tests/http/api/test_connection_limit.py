@@ -264,6 +264,7 @@ async def test_data_that_a_client_does_not_read_fills_no_large_buffers(
             queued = fcntl.ioctl(accepted, termios.TIOCOUTQ, b"\0" * 4)
             assert 0 < int.from_bytes(queued, sys.byteorder) <= 256 * 1024
             assert transport.get_write_buffer_size() <= 128 * 1024
+            assert max(transport.get_write_buffer_limits()) <= 16 * 1024  # for small responses
             # The kernel doubles the value, for its own overhead.
             assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) <= 128 * 1024
     finally:

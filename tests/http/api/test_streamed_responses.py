@@ -80,6 +80,8 @@ class FakeTransport:
 
     def resume_reading(self) -> None: ...
 
+    def set_write_buffer_limits(self, high: int) -> None: ...
+
 
 def connect() -> tuple[FakeApp, Any, FakeTransport]:
     app, transport = FakeApp(), FakeTransport()
