@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from tapgate.auth.actors import Actor
 from tapgate.business.finance.bank_accounts import queries as bank_accounts
+from tapgate.business.finance.bank_accounts.model import BankAccount
 from tapgate.business.finance.payouts import queries
 from tapgate.business.finance.payouts.model import PayoutRun, StoredSchedule, to_record, to_schedule
 from tapgate.events.audit.trail import AuditTrail
@@ -55,29 +56,17 @@ async def create_run(
     await tx.execute("SELECT pg_advisory_xact_lock($1)", _RUN_LOCK_KEY)
     if key is not None and (run := await _find_replay(tx, key)) is not None:
         return run, True
-    sources = await bank_accounts.list_verified(tx, BankAccountOwner.PLATFORM, None)
-    if not sources:
-        raise ApiError(
-            Code.BANK_ACCOUNT_NOT_VERIFIED, "The platform has no verified bank account to pay from."
-        )
-    rows = await tx.fetch(
-        """SELECT p.id, p.amount FROM payouts p JOIN bank_accounts b ON b.id = p.bank_account_id
-           WHERE p.status = 'requested' AND b.status = 'verified'
-             AND ($1::text IS NULL OR p.owner_type = $1)
-           ORDER BY p.id FOR NO KEY UPDATE OF p""",
-        owner_type,
-    )
-    if not rows:
-        raise ApiError(Code.PAYOUT_NOT_PENDING, "No payout waits for a run.")
-    source, run_id = sources[0], tx.new_id()
+    source = await _get_source(tx)
+    payouts = await _lock_requested(tx, owner_type)
+    run_id = tx.new_id()
     await insert_values(
         tx,
         "payout_runs",
         id=run_id,
         owner_type=owner_type,
         bank_account_id=source.id,
-        payouts=len(rows),
-        total=sum(row["amount"] for row in rows),
+        payouts=len(payouts),
+        total=sum(payouts.values()),
         currency=currency,
         created_by=admin_id,
         created_at=tx.now(),
@@ -93,23 +82,42 @@ async def create_run(
     await tx.execute(
         """UPDATE payouts SET status = $2, run_id = $3, updated_at = $4
            WHERE id = ANY ($1::bigint[])""",
-        [row["id"] for row in rows],
+        [*payouts],
         PayoutStatus.SUBMITTED,
         run_id,
         tx.now(),
     )
     run = await queries.get_run(tx, run_id)
+    total = money.format_decimal(run.total, currency)
+    changes = {"payouts": (None, run.payouts), "total": (None, total)}
     await _run_trail.record(
-        tx,
-        actor,
-        ids.encode(ids.PAYOUT_RUN, run_id),
-        "created",
-        changes={
-            "payouts": (None, run.payouts),
-            "total": (None, money.format_decimal(run.total, currency)),
-        },
+        tx, actor, ids.encode(ids.PAYOUT_RUN, run_id), "created", changes=changes
     )
     return run, False
+
+
+async def _get_source(tx: Transaction) -> BankAccount:
+    """Return the platform account that payouts are paid from."""
+    sources = await bank_accounts.list_verified(tx, BankAccountOwner.PLATFORM, None)
+    if not sources:
+        raise ApiError(
+            Code.BANK_ACCOUNT_NOT_VERIFIED, "The platform has no verified bank account to pay from."
+        )
+    return sources[0]
+
+
+async def _lock_requested(tx: Transaction, owner_type: str | None) -> dict[int, int]:
+    """Lock the requested payouts to verified accounts. Return the amounts by payout ID."""
+    rows = await tx.fetch(
+        """SELECT p.id, p.amount FROM payouts p JOIN bank_accounts b ON b.id = p.bank_account_id
+           WHERE p.status = 'requested' AND b.status = 'verified'
+             AND ($1::text IS NULL OR p.owner_type = $1)
+           ORDER BY p.id FOR NO KEY UPDATE OF p""",
+        owner_type,
+    )
+    if not rows:
+        raise ApiError(Code.PAYOUT_NOT_PENDING, "No payout waits for a run.")
+    return {row["id"]: row["amount"] for row in rows}
 
 
 async def _find_replay(tx: Transaction, key: ScopedIdempotencyKey) -> PayoutRun | None:
