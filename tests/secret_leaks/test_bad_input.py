@@ -22,7 +22,7 @@ from builders.http_apps import LogCapture
 from harness import PIN, Harness
 from secret_leaks.capture import is_secret_field
 from secret_leaks.detector import LeakDetector
-from tapgate.auth.factors import STEP_UP_LIFETIME
+from tapgate.auth.second_factors import STEP_UP_LIFETIME
 from tapgate.http.endpoint import Endpoint
 
 MISPLACED_PIN = "4826"

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final, NamedTuple
 
-from tapgate.auth.factors import PENDING_TOTP_LIFETIME
 from tapgate.auth.invitations import INVITATION_LIFETIME
 from tapgate.auth.oidc.logins import LOGIN_LIFETIME
 from tapgate.auth.passkey_challenges import CHALLENGE_LIFETIME
+from tapgate.auth.second_factors import PENDING_TOTP_LIFETIME
 from tapgate.business.agents.cash_out_requests.model import LIFETIME as CASH_OUT_LIFETIME
 from tapgate.business.customers.cards.personalization import ISSUED_KEYS_LIFETIME
 from tapgate.ledger.one_time_codes.codes import CODE_LIFETIME

@@ -11,7 +11,6 @@ from typing import Final
 from tapgate.auth import api_keys
 from tapgate.auth.access_tokens import AccessTokens
 from tapgate.auth.api_keys import ApiKeys
-from tapgate.auth.factors import Factors
 from tapgate.auth.hmac_keys import HmacKeys
 from tapgate.auth.invitations import Invitations
 from tapgate.auth.logins import Logins
@@ -21,6 +20,7 @@ from tapgate.auth.passwords import Passwords
 from tapgate.auth.principals import Principal
 from tapgate.auth.rate_limit_cost import NO_COST, RateLimitCost
 from tapgate.auth.request_signatures import Headers, RequestSignatures
+from tapgate.auth.second_factors import Factors
 from tapgate.auth.sessions import Sessions
 from tapgate.auth.terminals import Terminals
 from tapgate.auth.webhook_secrets import WebhookSecrets

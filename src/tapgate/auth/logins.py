@@ -7,11 +7,11 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from tapgate.auth import login_failures
-from tapgate.auth.factors import Factors, build_invalid_otp_error, build_otp_required_error
 from tapgate.auth.login_failures import LoginSource
 from tapgate.auth.passkeys import InvalidPasskeyError, Passkeys
 from tapgate.auth.passwords import Passwords
 from tapgate.auth.rate_limit_cost import NO_COST, RateLimitCost
+from tapgate.auth.second_factors import Factors, build_invalid_otp_error, build_otp_required_error
 from tapgate.core.vault import Vault
 from tapgate.runtime.client_addresses import get_address_key
 from tapgate.runtime.store.database import Database

@@ -8,11 +8,11 @@ import msgspec
 
 from tapgate.auth.access_tokens import ACCESS_TOKEN_LIFETIME, AccessTokens
 from tapgate.auth.cache import Cache
-from tapgate.auth.factors import Factors
 from tapgate.auth.last_seen import LastSeen
 from tapgate.auth.owners import build_owner
 from tapgate.auth.principals import Principal
 from tapgate.auth.rate_limit_cost import NO_COST, RateLimitCost
+from tapgate.auth.second_factors import Factors
 from tapgate.core.id_generator import IdGenerator
 from tapgate.core.vault import Vault
 from tapgate.runtime.store.database import Database

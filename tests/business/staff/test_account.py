@@ -11,7 +11,7 @@ import pytest
 
 from builders.auth import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn, get_previous_code
 from builders.passkeys import expire_factors
-from tapgate.auth.factors import Factors
+from tapgate.auth.second_factors import Factors
 from tapgate.core.password_strength import is_breached
 from tapgate.http.api.services import Services
 from tapgate.server.gateway import list_endpoints

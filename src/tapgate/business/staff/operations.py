@@ -6,10 +6,10 @@ import asyncpg
 import msgspec
 
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
-from tapgate.auth.factors import Factors
 from tapgate.auth.invitations import Invitations
 from tapgate.auth.logins import AuthenticatedAdmin, Logins, PasskeyRejectedError
 from tapgate.auth.owners import OWNER_TYPES, Owner, build_owner, require_exists
+from tapgate.auth.second_factors import Factors
 from tapgate.auth.sessions import SessionOrigin, Sessions
 from tapgate.business.approval_rules import queries as approval_rules
 from tapgate.business.approval_rules.check import keep_enough_approvers

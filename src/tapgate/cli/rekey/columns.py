@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from tapgate.auth.factors import build_vault_context as build_totp_context
 from tapgate.auth.hmac_keys import build_vault_context as build_hmac_key_context
 from tapgate.auth.oidc.logins import build_identity_context
+from tapgate.auth.second_factors import build_vault_context as build_totp_context
 from tapgate.auth.sessions import build_id_token_context
 from tapgate.auth.webhook_secrets import build_vault_context as build_partner_context
 from tapgate.business.approvals.model import get_seal_context as build_approval_context

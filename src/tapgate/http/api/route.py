@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from tapgate.auth.factors import SSO_METHOD, STEP_UP_LIFETIME, build_otp_required_error
 from tapgate.auth.principals import Principal
+from tapgate.auth.second_factors import SSO_METHOD, STEP_UP_LIFETIME, build_otp_required_error
 from tapgate.http.api.access import Access, require_field_access
 from tapgate.http.api.idempotency import require_consistent_idempotency_key
 from tapgate.http.api.owner_access import bind, get_rejection

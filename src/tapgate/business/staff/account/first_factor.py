@@ -1,6 +1,6 @@
 """Proof that an admin without a second factor may enroll the first one."""
 
-from tapgate.auth.factors import STEP_UP_LIFETIME
+from tapgate.auth.second_factors import STEP_UP_LIFETIME
 from tapgate.business.staff.account import operations
 from tapgate.http.api.request_context import RequestContext
 from tapgate_client.errors import invalid_field

@@ -7,9 +7,9 @@ import asyncpg
 from tapgate.auth import totp
 from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
-from tapgate.auth.factors import STEP_UP_LIFETIME, Factors, build_invalid_otp_error
 from tapgate.auth.logins import PasskeyRejectedError
 from tapgate.auth.passkeys import MAX_PASSKEYS, VerifiedCredential
+from tapgate.auth.second_factors import STEP_UP_LIFETIME, Factors, build_invalid_otp_error
 from tapgate.auth.sessions import Sessions
 from tapgate.business.staff import model, trail
 from tapgate.business.staff import queries as admin_queries

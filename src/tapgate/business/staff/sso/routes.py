@@ -2,10 +2,10 @@
 
 import asyncpg
 
-from tapgate.auth.factors import build_otp_required_error
 from tapgate.auth.logins import AuthenticatedAdmin
 from tapgate.auth.oidc.id_tokens import Identity
 from tapgate.auth.oidc.logins import OidcLogins
+from tapgate.auth.second_factors import build_otp_required_error
 from tapgate.business.staff import queries as admin_queries
 from tapgate.business.staff.account import operations as account_operations
 from tapgate.business.staff.routes import get_origin
