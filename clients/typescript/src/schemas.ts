@@ -377,7 +377,8 @@ export interface ApprovalPage {
 /**
  * Admin request that waits, or waited, for approval by other admins.
  *
- * `changes` has the old and the new value of each field that the request sets. `resource_id` is
+ * `reason` is why the maker made the request, from the header `Approval-Reason`. `changes` has the
+ * old and the new value of each field that the request sets. `resource_id` is
  * the changed record's ID. `approvers` are the IDs of the admins who have approved it, and
  * `required_approvers` is the number that it needs.
  *
@@ -394,6 +395,7 @@ export interface ApprovalRecord {
   id: string;
   operation: ApprovalOperation;
   summary: string;
+  reason: string | null;
   changes: Record<string, unknown>;
   amount: string | null;
   resource_id: string | null;

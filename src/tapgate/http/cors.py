@@ -9,8 +9,8 @@ from typing import Final
 from tapgate.http.http_messages import SECURITY_HEADERS, Request, Response, encode_headers
 
 _REQUEST_HEADERS: Final = (
-    "Authorization, Content-Type, Idempotency-Key, If-None-Match, X-API-Key-ID, X-Partner-ID, "
-    "X-Request-ID, X-Signature, X-Timestamp"
+    "Approval-Reason, Authorization, Content-Type, Idempotency-Key, If-None-Match, X-API-Key-ID, "
+    "X-Partner-ID, X-Request-ID, X-Signature, X-Timestamp"
 )
 _RESPONSE_HEADERS: Final = (
     "Content-Disposition, ETag, Idempotent-Replayed, Location, Retry-After, X-Masked, "

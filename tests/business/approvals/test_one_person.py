@@ -142,7 +142,9 @@ class OnePerson:
 
     async def _use_console(self) -> None:
         agent, console = self._platform.agent["id"], self._choose.choice(self._consoles)
-        response = await console.submit_action("agent.fund", {"amount": "1"}, id=agent)
+        response = await console.submit_action(
+            "agent.fund", {"amount": "1", "approval_reason": "Float"}, id=agent
+        )
         assert response.headers["HX-Redirect"].startswith("/console/approvals/apr_")
 
     async def _decide_in_the_console(self) -> None:

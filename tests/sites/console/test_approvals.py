@@ -22,7 +22,16 @@ async def test_held_form_is_approved_from_the_inbox(
     assert saved.status_code == 303, saved.text
     assert len((await harness.get(RULES_URL, auth=await harness.create_admin())).json()["data"]) > 9
     agent = await create_agent(harness)
-    sent = await ada.submit_action("agent.fund", {"amount": "250"}, id=agent["id"])
+    fund = {"amount": "250"}
+    asked = await ada.submit_action("agent.fund", fund, id=agent["id"])
+    assert (asked.headers["HX-Retarget"], "HX-Redirect" in asked.headers) == (
+        "find [data-step-up]",
+        False,
+    )
+    assert 'name="approval_reason"' in asked.text
+    assert "Nothing waits for approval" in await ada.get_page_text("/console/approvals")
+    fund["approval_reason"] = "Weekend stock for 12 agents"
+    sent = await ada.submit_action("agent.fund", fund, id=agent["id"])
     path = sent.headers["HX-Redirect"]
     own = await ada.get_page_text(path)
     assert "Sent for approval" in own
@@ -32,9 +41,11 @@ async def test_held_form_is_approved_from_the_inbox(
     assert "250.00" in await approver.get_page_text("/console/approvals")
     page = await approver.get_page_text(path)
     assert "approval.approve" in page
+    assert "Weekend stock for 12 agents" in page
     banner_path = f"/console/approvals/banner?resource_id={agent['id']}"
     assert html.escape(banner_path) in (await approver.get(f"/console/agents/{agent['id']}")).text
-    assert "Waiting for approval" in (await approver.get_partial(banner_path)).text
+    banner = (await approver.get_partial(banner_path)).text
+    assert "Waiting for approval" in banner and "Weekend stock" in banner
     approval_id = path.rpartition("/")[2]
     await approver.submit_action("approval.approve", id=approval_id)
     assert (await get_balances(harness, agent))[0] == "250.00"
@@ -107,7 +118,8 @@ async def test_keyset_forms_say_that_they_were_sent_for_approval(
         ("keyset.rotate", {"name": keyset["name"]}, {}),
         ("keyset.retire", {"cards": "0"}, {"id": keyset["id"]}),
     ):
-        sent = await ada.submit_action(action, form, **parameters)
+        reason = {"approval_reason": "New card bureau"}
+        sent = await ada.submit_action(action, form | reason, **parameters)
         shown = await ada.get_page_text(sent.headers["HX-Redirect"])
         assert "Sent for approval" in shown, action
         assert "created." not in shown and "retired." not in shown

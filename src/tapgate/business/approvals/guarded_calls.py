@@ -14,6 +14,7 @@ from tapgate.business.approvals import model, operations, queries, records, stor
 from tapgate.business.approvals.model import Approval
 from tapgate.business.approvals.queries import Maker
 from tapgate.business.approvals.stored_calls import StoredCall
+from tapgate.http.api import approval_reason
 from tapgate.http.api.guards import Proposal, Requirement
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.request_context import RequestContext
@@ -116,7 +117,8 @@ async def _decide(
                 details={"required": ["approval"]},
             )
         call = stored_calls.build(endpoint, request, arguments)
-        return _Held(await _hold(tx, request, call, proposal, maker, requirement, key))
+        body = arguments.get("body")
+        return _Held(await _hold(tx, request, call, body, proposal, maker, requirement, key))
     if proposal.amount is None:
         return _Allowed(None)
     call_id = tx.new_id()
@@ -149,11 +151,13 @@ async def _hold(
     tx: Transaction,
     request: RequestContext,
     call: StoredCall,
+    body: Any,
     proposal: Proposal,
     maker: Maker,
     requirement: Requirement,
     key: ScopedIdempotencyKey | None,
 ) -> Approval:
+    reason = approval_reason.read(request, body)
     is_api_key = request.principal.kind == "api_key"
     suffix = f", by API key {request.principal.name}" if is_api_key else ""
     approval_id, now = tx.new_id(), tx.now()
@@ -165,6 +169,7 @@ async def _hold(
         operation=requirement.operation or proposal.operations[0],
         operations=list(proposal.operations),
         summary=proposal.summary + suffix,
+        reason=reason,
         changes=model.build_changes(fields, proposal.before),
         amount=proposal.amount,
         resource_id=proposal.resource_id,

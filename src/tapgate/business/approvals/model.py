@@ -69,6 +69,7 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
     operation: Operation
     operations: list[Operation]  # all that the request counts as
     summary: str
+    reason: str | None
     changes: dict[str, Any]
     amount: int | None
     resource_id: str | None
@@ -235,6 +236,7 @@ def to_record(
         id=approval.public_id,
         operation=approval.operation,
         summary=approval.summary,
+        reason=None if masked else approval.reason,
         changes=changes,
         amount=None if amount is None else money.format_decimal(amount, currency),
         resource_id=approval.resource_id,

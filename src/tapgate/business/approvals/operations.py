@@ -230,7 +230,9 @@ async def record_creation(
         for name in ("operation", "summary", "amount", "resource_id")
         if (value := getattr(record, name)) is not None
     }
-    await _trail.record(tx, actor, approval.public_id, "created", changes=changes)
+    await _trail.record(
+        tx, actor, approval.public_id, "created", changes=changes, reason=record.reason
+    )
 
 
 async def approve(tx: Transaction, actor: Actor, approval_id: int) -> bool:

@@ -19,7 +19,7 @@ from tapgate_client.schemas.admin import AdminRole
 from tapgate_client.schemas.approvals import ApprovalFilters, ApprovalStatus
 
 _SELECT: Final = """
-    SELECT a.id, a.operation, a.operations, a.summary, a.changes, a.amount, a.resource_id,
+    SELECT a.id, a.operation, a.operations, a.summary, a.reason, a.changes, a.amount, a.resource_id,
            a.maker_id, maker.name AS maker_name, a.maker_person, a.other_makers, a.fingerprint,
            a.executed_by,
            coalesce(a.result_for, CASE WHEN a.operation <> 'admin_users' THEN a.maker_id ELSE (

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tapgate.http.api import approval_reason
 from tapgate.http.api.access import ROLES_BY_LETTER, Access
 from tapgate.http.api.examples import (
     GENERIC_TEXT,
@@ -125,7 +126,11 @@ class _GatewayDocument(DocumentBuilder):
         return build_webhook_operations(self._events, self.schemas)
 
     def list_parameter_components(self) -> dict[str, Any]:
-        return {"IdempotencyKey": _build_idempotency_key_parameter(), **build_webhook_parameters()}
+        return {
+            "IdempotencyKey": _build_idempotency_key_parameter(),
+            "ApprovalReason": approval_reason.build_parameter(),
+            **build_webhook_parameters(),
+        }
 
     def describe_query_parameter(self, query_type: Any, name: str, schema: Schema) -> str:
         names = (f"{query_type.__name__}.{name}", name)
@@ -177,6 +182,8 @@ class _GatewayDocument(DocumentBuilder):
         parameters: list[dict[str, Any]] = []
         if endpoint.moves_money:
             parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
+        if endpoint.guard is not None:
+            parameters.append({"$ref": "#/components/parameters/ApprovalReason"})
         for name in endpoint.path_parameters:
             schema: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 255}
             schema["examples"] = [get_path_example(endpoint, name)]

@@ -65,6 +65,8 @@ class RequestContext(BaseRequestContext, GuardedRequest, kw_only=True):
     caller: Principal | None = None
     #: Whether the console made the request for a page.
     is_console: bool = False
+    #: Whether a form made the request, whose site asks for a missing reason.
+    asks_for_reason: bool = False
 
     @property
     def idempotency_key(self) -> str | None:

@@ -148,7 +148,7 @@ def build_action_pages(actions: Iterable[Action], site: str) -> Pages:
                 )
             response = await request.send(action.method, action.path, body, **path_params)
         except ApiError as error:
-            if step_up.concerns_session(error):
+            if step_up.is_answered_by_prompt(error):
                 raise
             submitted = {field.name: _get_submitted_value(field, form) for field in action.fields}
             return _render_form(

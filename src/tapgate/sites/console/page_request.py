@@ -13,6 +13,7 @@ from jinja2 import Environment
 from tapgate.auth.principals import Principal
 from tapgate.business.branding.model import DEFAULT_COLOR, to_record
 from tapgate.business.branding.operations import build_default_branding
+from tapgate.http.api import approval_reason
 from tapgate.http.api.app import App
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Reply
@@ -53,6 +54,8 @@ ACCOUNT_PATH: Final = f"{CONSOLE}/account"
 SIGN_IN_PATH: Final = f"{CONSOLE}/sign-in"
 _LANGUAGE_HEADER: Final = b"x-language"
 _PREVIOUS_FIELD: Final = "previous"
+#: Field of a form whose request waits for approval.
+APPROVAL_REASON_FIELD: Final = "approval_reason"
 
 
 class RequestHeldError(Exception):
@@ -197,6 +200,8 @@ class PageRequest:
             for name in (b"content-type", b"user-agent")
             if name in request.headers
         }
+        if reason := self.form.get(APPROVAL_REASON_FIELD):
+            headers[approval_reason.HEADER_NAME.lower().encode()] = approval_reason.encode(reason)
         response = await self._app.dispatch(
             RequestContext(
                 services=request.services,
@@ -209,6 +214,7 @@ class PageRequest:
                 body=body,
                 caller=request.caller,
                 is_console=True,
+                asks_for_reason=self.is_partial,
             )
         )
         if isinstance(response, Reply) and isinstance(response.body, ApprovalResponse):

@@ -7,6 +7,7 @@ import structlog
 from jinja2 import Environment
 
 from tapgate.auth.rate_limit_cost import NO_COST
+from tapgate.http.api import approval_reason
 from tapgate.http.api.app import App
 from tapgate.http.api.packaged_files import PackagedFiles
 from tapgate.http.api.request_context import RequestContext
@@ -200,6 +201,8 @@ def _render_error(request: PageRequest, error: ApiError) -> Reply[bytes]:
         return request.redirect(f"{request.own_site}/account")
     if step_up.is_required(error) and request.is_partial and request.context.method == "POST":
         return step_up.render_prompt(request, error)
+    if approval_reason.is_missing(error) and request.is_partial:
+        return step_up.render_reason_prompt(request, error)
     template = "problem.html" if request.is_partial else "error.html"
     reply = request.render(template, error.status, error=error)
     reply.headers = {**error.headers, **reply.headers}

@@ -1,7 +1,7 @@
-"""Step-up in place: a form that needs a recently verified factor asks for it on the same page.
+"""Prompts in place: a form asks for a factor, or for the reason of a request that needs approval.
 
 The prompt is inserted into the form, so that nothing that was typed is lost. Submitting the form
-again sends the factor with it.
+again sends the factor or the reason with it.
 """
 
 from typing import Final
@@ -9,9 +9,10 @@ from typing import Final
 import msgspec
 
 from tapgate.auth.rate_limit_cost import NO_COST
+from tapgate.http.api import approval_reason
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console import session
-from tapgate.sites.console.page_request import PageRequest
+from tapgate.sites.console.page_request import APPROVAL_REASON_FIELD, PageRequest
 from tapgate_client.errors import ApiError, Code
 
 _STEP_UP_PATH: Final = "/api/v1/admin/me/step-up"
@@ -26,9 +27,11 @@ def is_required(error: ApiError) -> bool:
     return error.code is Code.OTP_REQUIRED and "methods" in (error.details or {})
 
 
-def concerns_session(error: ApiError) -> bool:
-    """Return whether an error is about the session, so that the form itself cannot show it."""
-    return error.code is Code.UNAUTHORIZED or is_required(error)
+def is_answered_by_prompt(error: ApiError) -> bool:
+    """Return whether the site answers an error, so that the form itself does not show it."""
+    return (
+        error.code is Code.UNAUTHORIZED or is_required(error) or approval_reason.is_missing(error)
+    )
 
 
 async def verify_submitted(request: PageRequest) -> None:
@@ -58,7 +61,25 @@ def render_prompt(request: PageRequest, error: ApiError) -> Reply[bytes]:
         problem=request.step_up_problem,
         code_field=_CODE_FIELD,
         passkey_field=_PASSKEY_FIELD,
+        reason_field=APPROVAL_REASON_FIELD,
+        reason=request.form.get(APPROVAL_REASON_FIELD),
     )
+    return _insert(reply)
+
+
+def render_reason_prompt(request: PageRequest, error: ApiError) -> Reply[bytes]:
+    """Render the question for the reason of a request that waits for approval."""
+    reply = request.render(
+        "approvals/reason_prompt.html",
+        name=APPROVAL_REASON_FIELD,
+        reason=request.form.get(APPROVAL_REASON_FIELD),
+        error=error,
+    )
+    return _insert(reply)
+
+
+def _insert(reply: Reply[bytes]) -> Reply[bytes]:
+    """Insert a prompt into the form that was submitted."""
     # Overrides the form's target, swap and selection.
     swap = {"HX-Retarget": _SLOT, "HX-Reswap": "innerHTML", "HX-Reselect": ".step-up"}
     reply.headers = {**reply.headers, **swap}

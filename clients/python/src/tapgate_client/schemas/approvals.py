@@ -185,7 +185,8 @@ class ApprovalDecision(msgspec.Struct, frozen=True, kw_only=True):
 class ApprovalRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Admin request that waits, or waited, for approval by other admins.
 
-    `changes` has the old and the new value of each field that the request sets. `resource_id` is
+    `reason` is why the maker made the request, from the header `Approval-Reason`. `changes` has the
+    old and the new value of each field that the request sets. `resource_id` is
     the changed record's ID. `approvers` are the IDs of the admins who have approved it, and
     `required_approvers` is the number that it needs.
 
@@ -204,6 +205,7 @@ class ApprovalRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: Id
     operation: OperationField
     summary: str
+    reason: Annotated[str, Example("Fees of the new price list")] | None
     changes: dict[str, Any]
     amount: Money | None
     resource_id: str | None

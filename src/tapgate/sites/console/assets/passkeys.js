@@ -97,6 +97,6 @@
     }
   });
   document.addEventListener("htmx:afterSwap", ({ detail }) => {
-    if (detail.target.matches("[data-step-up]")) detail.target.querySelector("input:not([type=hidden]), button, a").focus();
+    if (detail.target.matches("[data-step-up]")) detail.target.querySelector("input:not([type=hidden]), textarea, button, a").focus();
   });
 })();

@@ -62,7 +62,7 @@ class TableForm(NamedTuple):
                 action.method, action.path, {"data": list(rows.values())}, **path_params
             )
         except ApiError as error:
-            if step_up.concerns_session(error):
+            if step_up.is_answered_by_prompt(error):
                 raise
             return self.render(request, context, fingerprint, rows=rows, error=error)
         return request.redirect(self.redirect_path, action.success_message)

@@ -122,7 +122,7 @@ async def change_rules(request: PageRequest) -> Reply[bytes]:
     try:
         await request.send("PUT", _RULES_PATH, {"data": rules})
     except ApiError as error:
-        if step_up.concerns_session(error):
+        if step_up.is_answered_by_prompt(error):
             raise
         return _render_form(request, rules, error)
     return request.redirect(_PAGE_PATH, "Approval rules updated.")

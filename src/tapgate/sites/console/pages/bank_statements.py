@@ -137,7 +137,7 @@ async def import_statement(request: PageRequest) -> Reply[bytes]:
             "POST", _LIST_PATH, request.query.pick("bank_account_id")
         )
     except ApiError as error:
-        if step_up.concerns_session(error) or error.code == Code.FORBIDDEN:
+        if step_up.is_answered_by_prompt(error) or error.code == Code.FORBIDDEN:
             raise
         message = end_sentence(request.translator.translate_error(error))
         line = (error.details or {}).get("line")

@@ -73,7 +73,7 @@ async def issue_keys(request: PageRequest, serial: str) -> Reply[bytes]:
             "POST", _PERSONALIZE_PATH, {"keyset_id": keyset_id}, serial=serial
         )
     except ApiError as error:
-        if error.code is Code.FORBIDDEN or step_up.concerns_session(error):
+        if error.code is Code.FORBIDDEN or step_up.is_answered_by_prompt(error):
             raise
         return request.render("cards/sheet_error.html", error=error)
     keysets = await request.get(KEYSETS_PATH, {"limit": _MAX_KEYSETS})

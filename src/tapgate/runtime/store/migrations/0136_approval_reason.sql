@@ -1,0 +1,3 @@
+-- migration: expand
+-- Why the maker made the request.
+ALTER TABLE approvals ADD reason text;
