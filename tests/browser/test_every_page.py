@@ -30,7 +30,6 @@ _DETAIL_PAGE_LISTS: Final = {
     "/console/subscribers/{id}/timeline": "subscribers",
     "/console/cards/{serial}": "cards",
     "/console/cards/{serial}/personalize": "cards",
-    "/console/cards/{serial}/replace": "cards",
     "/console/cards/{serial}/taps": "cards",
     "/console/transactions/{id}": "transactions",
     "/console/agents/{id}": "agents",
@@ -56,6 +55,8 @@ _DETAIL_PAGE_LISTS: Final = {
     "/console/batches/{id}": "batches",
     "/console/batches/{id}/lines": "batches",
 }
+_REPLACE_PATH: Final = "/console/cards/{serial}/replace"
+_ENTRIES_PATH: Final = "/console/ledger/entries"
 _DELIVERY_PATH: Final = "/console/webhooks/{id}/deliveries/{delivery_id}"
 #: Paths that return redirects, fragments, files or data rather than pages, and the sign-in page.
 _PARTIAL_PATHS: Final = {
@@ -167,6 +168,12 @@ async def page_urls(deployment: Deployment, ada: Admin, records: None) -> dict[s
         urls[path] = path
         if path == _DELIVERY_PATH:
             urls[path] = f"/console/webhooks/{hook}/deliveries/{delivery}"
+        elif path == _REPLACE_PATH:
+            (card, *_) = require_success(await ada.get("cards", status="ACTIVE"))["data"]
+            require_success(await ada.post(f"cards/{card['serial']}/replace", reason="lost"))
+            urls[path] = path.replace("{serial}", card["serial"])
+        elif path == _ENTRIES_PATH:
+            urls[path] = f"{path}?gl_code=2100"
         elif name is not None:
             listed = require_success(await ada.get(_DETAIL_PAGE_LISTS[path], limit=1))["data"]
             urls[path] = path.replace(name[0], listed[0][name[1]])

@@ -372,6 +372,8 @@ async def test_lost_card_is_replaced_in_two_steps(
     new = await harness.create_card(customer["id"], status="UNASSIGNED", **not_linked)
     support = await console_clients.create_signed_in("S")
     assert "card.replace?serial=" in await support.get_page_text(f"/console/cards/{old}")
+    too_early = await support.get(f"/console/cards/{old}/replace")
+    assert too_early.headers["Location"] == f"/console/cards/{old}"
     begun = await support.submit_action("card.replace", {"reason": "lost"}, serial=old)
     assert begun.headers["HX-Redirect"] == f"/console/cards/{old}/replace"
     text = await support.get_page_text(f"/console/cards/{old}/replace")

@@ -53,7 +53,7 @@ async def test_held_transfer_is_shown_and_can_be_released(
     for text in (queue, page_text):
         assert "<script>alert" not in text and "&lt;script&gt;alert(1)" in text
     assert "Payment over 50.00 SLE: hold for review." in page_text
-    assert "Mohamed Kamara hasn't received it" in page_text
+    assert page_text.count("Mohamed Kamara hasn't received it") == 1
     assert "Release payment" in page_text and "Reject payment" in page_text
     assert "/console/actions/alert.resolve" not in page_text
 

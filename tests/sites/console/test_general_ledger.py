@@ -29,6 +29,7 @@ async def test_finance_sees_balances_and_downloads_the_journal(
     entries = await finance.get_page_text(f"{URL}/entries?gl_code=2100&day={day}")
     assert "/console/transactions/txn_" in entries and "100.00" in entries
     assert "No entries" in await finance.get_page_text(f"{URL}/entries?gl_code=1&day={day}")
+    assert (await finance.get(f"{URL}/entries")).headers["Location"] == URL
     pattern = r'<td data-label="(Debit|Credit)" class="money labeled end">1,000.00</td>'
     assert re.findall(pattern, text)
     yesterday = get_today(harness) - timedelta(days=1)

@@ -36,6 +36,7 @@ def build_filters(translator: Translator) -> dict[str, Callable[..., Any]]:
     return {
         "format_time": pass_context(partial(_format_time, translator=translator)),
         "format_date": partial(_format_date, translator=translator),
+        "format_expiry": pass_context(partial(_format_expiry, translator=translator)),
         "age": partial(format_age, translator=translator),
         "duration": partial(format_duration, translator=translator),
         "ago": partial(format_ago, translator=translator),
@@ -90,6 +91,13 @@ def _format_date(date: str | None, translator: Translator) -> Markup | str:
     except ValueError:
         return date
     return Markup('<time datetime="{}">{}</time>').format(date, text)
+
+
+def _format_expiry(context: Context, moment: str, translator: Translator) -> Markup | str:
+    """Format the last day of something that works until the end of a platform day."""
+    zone = context["request"].context.services.settings.timezone
+    last_day = datetime.fromisoformat(moment).astimezone(zone).date()
+    return _format_date(last_day.isoformat(), translator)
 
 
 def format_age(moment: str, now: datetime, translator: Translator) -> str:

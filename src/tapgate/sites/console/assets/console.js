@@ -41,7 +41,7 @@
         continue;
       }
       const isInSentence =
-        element.closest(".changes") || /[\p{L}:]\s*$/u.test(element.previousSibling?.textContent ?? "");
+        element.closest(".changes") || /[\p{L}:,]\s*$/u.test(element.previousSibling?.textContent ?? "");
       const text = `${formatDay(moment, isInSentence)} ${clock.format(moment)}`;
       // The server has rendered the same text, except within sentences and before it knows the zone.
       if (element.textContent !== text) element.textContent = text;

@@ -8,6 +8,7 @@ from tapgate.sites.console.page_request import PageRequest
 
 RECENT_LIMIT: Final = 10
 MAX_RULES: Final = 100
+MAX_ADMINS: Final = 100
 
 
 async def gather_by_name(**parts: Awaitable[Any]) -> dict[str, Any]:
@@ -43,3 +44,9 @@ async def get_last_code(request: PageRequest, path: str, id: str, **filters: str
     """Return the message with the newest one-time code to a record's phone, or None."""
     messages = await request.get(f"{path}/messages", {**filters, "limit": 1}, id=id)
     return next(iter(messages["data"]), None)
+
+
+async def get_admin_names(request: PageRequest) -> dict[str, str]:
+    """Return the names of administrators by ID; none without access to their list."""
+    found = await request.get_if_allowed("/api/v1/admin/users", {"limit": MAX_ADMINS})
+    return {} if found is None else {admin["id"]: admin["name"] for admin in found["data"]}

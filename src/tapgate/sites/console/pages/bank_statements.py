@@ -7,7 +7,7 @@ from tapgate.sites.console import step_up
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components import fields
 from tapgate.sites.console.components.lists import add_list_page
-from tapgate.sites.console.components.related import gather_by_name, get_audit
+from tapgate.sites.console.components.related import gather_by_name, get_admin_names, get_audit
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.rendering import end_sentence
@@ -152,6 +152,7 @@ async def show_statement(request: PageRequest, id: str) -> Reply[bytes]:
         statement=request.get(f"{_LIST_PATH}/{{id}}", id=id),
         lines=request.get(_LINES_PATH, _build_lines_query(request, tab, id)),
         audit=get_audit(request, id),
+        admin_names=get_admin_names(request),
     )
     next_path = None
     if parts["lines"]["has_more"]:

@@ -6,7 +6,7 @@ from tapgate.http.api import csv_files
 from tapgate.http.endpoint import MEBIBYTE, Reply
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components.lists import add_list_page, pick_filters
-from tapgate.sites.console.components.related import gather_by_name, get_audit
+from tapgate.sites.console.components.related import gather_by_name, get_admin_names, get_audit
 from tapgate.sites.console.form_errors import describe_value_error
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import SECURITY_HEADERS, PageRequest
@@ -107,6 +107,7 @@ async def show_batch(request: PageRequest, id: str) -> Reply[bytes]:
         invalid=_load_preview(request, id, BatchLineStatus.INVALID),
         failed=_load_preview(request, id, BatchLineStatus.FAILED),
         audit=get_audit(request, id),
+        admin_names=get_admin_names(request),
     )
     example = csv_files.render_file(_EXAMPLE[0], _EXAMPLE[1:]).decode("utf-8-sig")
     return request.render(

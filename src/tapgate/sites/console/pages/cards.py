@@ -25,7 +25,7 @@ from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.card_proofs import CardAuthenticity
-from tapgate_client.schemas.cards import CardBlockReason, CardType
+from tapgate_client.schemas.cards import CardBlockReason, CardStatus, CardType
 
 pages = Pages()
 
@@ -182,6 +182,8 @@ async def show_card(request: PageRequest, serial: str) -> Reply[bytes]:
 async def show_replacement(request: PageRequest, serial: str) -> Reply[bytes]:
     """Render the second step of a replacement: the new card and the customer's code."""
     record = await request.get(_ITEM_PATH, serial=serial)
+    if record["status"] in (CardStatus.UNASSIGNED, CardStatus.ACTIVE):
+        return request.redirect(f"/console/cards/{serial}")  # replacing begins with blocking it
     code = None
     if record["subscriber_id"] is not None:
         code = await get_last_code(

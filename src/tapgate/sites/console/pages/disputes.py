@@ -5,6 +5,7 @@ from typing import Final
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components import fields
+from tapgate.sites.console.components.case import load_case
 from tapgate.sites.console.components.related import gather_by_name, get_audit
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
@@ -121,6 +122,7 @@ async def show_dispute(request: PageRequest, id: str) -> Reply[bytes]:
     dispute = await request.get(_ITEM_PATH, id=id)
     parts = await gather_by_name(
         payment=request.get("/api/v1/transactions/{id}", id=dispute["transaction_id"]),
+        case=load_case(request, dispute["subscriber_id"]),
         audit=get_audit(request, id),
     )
     return request.render(

@@ -73,11 +73,13 @@ async def show_general_ledger(request: PageRequest) -> Reply[bytes]:
 @pages.get(f"{_PAGE_PATH}/entries")
 async def show_entries(request: PageRequest) -> Reply[bytes]:
     """Render the entries of one GL code on one day."""
+    gl_code = request.query.get("gl_code")
+    if not gl_code:
+        return request.redirect(_PAGE_PATH)
     day = request.query.get("day") or _get_today(request).isoformat()
     query = {"day": day, "limit": str(_MAX_TRANSACTIONS), **request.query.pick("cursor")}
     reply = await request.get(f"{_API_PATH}/journal", query)
     page = msgspec.json.decode(reply.body)
-    gl_code = request.query.get("gl_code")
     rows = [row for row in page["data"] if row["gl_code"] == gl_code]
     return request.render(
         "general_ledger/entries.html",

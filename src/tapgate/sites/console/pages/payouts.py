@@ -5,8 +5,8 @@ from typing import Final
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components import fields
-from tapgate.sites.console.components.lists import add_list_page
-from tapgate.sites.console.components.related import gather_by_name, get_audit
+from tapgate.sites.console.components.lists import pick_filters
+from tapgate.sites.console.components.related import gather_by_name, get_admin_names, get_audit
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import SECURITY_HEADERS, PageRequest
 from tapgate.sites.console.site import Pages
@@ -151,7 +151,13 @@ async def show_payout(request: PageRequest, id: str) -> Reply[bytes]:
     return request.render("payouts/payout.html", payout=payout, **parts)
 
 
-add_list_page(pages, "/console/payout-runs", _RUNS_PATH, "payouts/runs.html")
+@pages.get("/console/payout-runs")
+async def list_runs(request: PageRequest) -> Reply[bytes]:
+    parts = await gather_by_name(
+        page=request.get(_RUNS_PATH, pick_filters(request, "cursor")),
+        admin_names=get_admin_names(request),
+    )
+    return request.render("payouts/runs.html", **parts)
 
 
 @pages.get("/console/payout-runs/{id}")
@@ -160,6 +166,7 @@ async def show_run(request: PageRequest, id: str) -> Reply[bytes]:
         run=request.get(_RUN_PATH, id=id),
         payouts=request.get(LIST_PATH, {"run_id": id, "limit": _MAX_PAYOUTS}),
         audit=get_audit(request, id),
+        admin_names=get_admin_names(request),
     )
     return request.render("payouts/run.html", **parts)
 

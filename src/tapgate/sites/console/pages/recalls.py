@@ -4,7 +4,8 @@ from typing import Final
 
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
-from tapgate.sites.console.components.related import gather_by_name, get_audit
+from tapgate.sites.console.components.case import load_case
+from tapgate.sites.console.components.related import gather_by_name, get_admin_names, get_audit
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
@@ -79,8 +80,10 @@ async def list_recalls(request: PageRequest) -> Reply[bytes]:
 @pages.get("/console/recalls/{id}")
 async def show_recall(request: PageRequest, id: str) -> Reply[bytes]:
     recall = await request.get(_RECALL_PATH, id=id)
+    transfer = await request.get("/api/v1/transactions/{id}", id=recall["transaction_id"])
     parts = await gather_by_name(
-        transfer=request.get("/api/v1/transactions/{id}", id=recall["transaction_id"]),
+        case=load_case(request, (transfer["to"] or {}).get("id")),
         audit=get_audit(request, id),
+        admin_names=get_admin_names(request),
     )
-    return request.render("recalls/recall.html", recall=recall, **parts)
+    return request.render("recalls/recall.html", recall=recall, transfer=transfer, **parts)
