@@ -46,10 +46,12 @@ _SIDE_COLUMNS: Final = """
 #: A held transaction's stored fee is immutable, but it is charged only on release. Declined
 #: transactions are stored without a fee.
 _FEE_AMOUNT: Final = "CASE t.status WHEN 'failed' THEN 0 ELSE t.fee_amount END"
-#: `held` is the amount that was held for a review, including a fee that the sender pays. Otherwise
-#: the fee entry tells who paid it; a scalar subquery always looks it up by the primary key.
+#: Merchants always pay the fee for a payment. `held` is the amount that was held for a review,
+#: including a fee that the sender pays. Otherwise the fee entry tells who paid it; a scalar
+#: subquery always looks it up by the primary key.
 _FEE_PAYER: Final = """
     CASE WHEN t.status = 'failed' OR t.fee_amount = 0 THEN NULL
+         WHEN t.type IN ('pos_payment', 'online_payment') THEN 'receiver'
          WHEN CASE t.held WHEN 0 THEN t.from_account = (
                   SELECT debit_account FROM entries
                   WHERE transaction_id = t.id AND transaction_id BETWEEN {first} AND {last}
@@ -269,19 +271,24 @@ class TransactionQuery:
     def filter_by_card(self, serial: str) -> None:
         self.conditions.where("{0} IN (t.card_serial, t.to_card_serial)", serial)
 
-    def build_ids_query(self, *, oldest: bool = False) -> str:
-        """Return a query for the IDs of the newest or oldest matching transactions in a range.
+    def build_query(self, columns: str, *, oldest: bool = False) -> str:
+        """Return a query for the newest or oldest matching transactions in a range.
 
-        The values of the conditions are followed by the range and the limit.
+        The values of the conditions are followed by the range and the limit. Each branch skips
+        transactions of earlier branches: to remove duplicates with UNION, PostgreSQL would read all
+        rows before it sorts them.
         """
         first, end, limit = self.range_parameters
         order_and_limit = f"ORDER BY id {'ASC' if oldest else 'DESC'} LIMIT {limit}"
-        branches = [
-            f"(SELECT t.id FROM transactions t WHERE {branch} AND {self.conditions}"
-            f" AND t.id >= {first} AND t.id < {end} {order_and_limit})"
-            for branch in self._branches or ["true"]
-        ]
-        return f"{' UNION '.join(branches)} {order_and_limit if len(branches) > 1 else ''}"
+        branches = self._branches or ["true"]
+        selects = []
+        for number, branch in enumerate(branches):
+            skipped = "".join(f" AND ({earlier}) IS NOT TRUE" for earlier in branches[:number])
+            selects.append(
+                f"(SELECT {columns} FROM transactions t WHERE {branch}{skipped}"
+                f" AND {self.conditions} AND t.id >= {first} AND t.id < {end} {order_and_limit})"
+            )
+        return f"{' UNION ALL '.join(selects)} {order_and_limit if len(selects) > 1 else ''}"
 
     @property
     def range_parameters(self) -> tuple[str, str, str]:
@@ -336,9 +343,8 @@ def _build_page_query(
 ) -> str:
     """Return a query for the newest or oldest matching transactions in a range.
 
-    The IDs are selected first. Each transaction is then looked up separately: for a join,
-    PostgreSQL would greatly overestimate the number of IDs and read all accounts. For admins,
-    the last column contains the accounts of hidden subscribers.
+    The transactions are selected first, so that PostgreSQL looks up accounts for one page only.
+    For admins, the last column contains the accounts of hidden subscribers.
     """
     condition = (
         build_hidden_condition(scope.conditions, caller, now) if caller.kind == "admin" else None
@@ -346,13 +352,10 @@ def _build_page_query(
     hidden = "NULL" if condition is None else _HIDDEN_ACCOUNTS.format(condition)
     first, end, _ = scope.range_parameters
     return f"""
-        WITH page AS MATERIALIZED ({scope.build_ids_query(oldest=oldest)})
-        SELECT listed.* FROM page CROSS JOIN LATERAL (
-            {_SELECT.format(first=first, last=end)}, {hidden} AS hidden
-            FROM transactions t {_JOIN_SIDES}
-            WHERE t.id = page.id AND t.id >= {first} AND t.id < {end} OFFSET 0
-        ) listed
-        ORDER BY page.id {"ASC" if oldest else "DESC"}"""
+        WITH t AS MATERIALIZED ({scope.build_query("t.*", oldest=oldest)})
+        {_SELECT.format(first=first, last=end)}, {hidden} AS hidden
+        FROM t {_JOIN_SIDES}
+        ORDER BY t.id {"ASC" if oldest else "DESC"}"""
 
 
 def get_position(filters: TransactionFilters, transaction: Transaction) -> int | tuple[int, int]:
@@ -404,7 +407,7 @@ async def _fetch_ids(
     now: datetime,
 ) -> list[int]:
     """Return the IDs of the newest matching transactions."""
-    sql = scope.build_ids_query()
+    sql = scope.build_query("t.id")
     rows = await fetch_newest(
         lambda part, limit: reader.fetch(sql, *scope.conditions.values, *part, limit),
         limit,
