@@ -3,6 +3,8 @@
 import html
 import re
 
+import httpx2
+
 from builders.approvals import RULES_URL, build_rule, require_held, set_rules
 from builders.card_proofs import create_keyset
 from builders.participants import create_agent, get_balances
@@ -45,7 +47,7 @@ async def test_held_form_is_approved_from_the_inbox(
     banner_path = f"/console/approvals/banner?resource_id={agent['id']}"
     assert html.escape(banner_path) in (await approver.get(f"/console/agents/{agent['id']}")).text
     banner = (await approver.get_partial(banner_path)).text
-    assert "Waiting for approval" in banner and "Weekend stock" in banner
+    assert "A change waits for approval" in banner and "Weekend stock" in banner
     approval_id = path.rpartition("/")[2]
     await approver.submit_action("approval.approve", id=approval_id)
     assert (await get_balances(harness, agent))[0] == "250.00"
@@ -75,6 +77,50 @@ async def test_rule_change_is_sent_for_approval(
         "/console/approvals/rules", {"roles_agent_fund": ["finance_user"], "above_agent_fund": "x"}
     )
     assert (wrong.status_code, "Not saved" in wrong.text) == (422, True)
+
+
+async def test_fee_change_shows_its_effect_and_waits_on_limits_and_fees(
+    ada: ConsoleClient, console_clients: ConsoleClients, harness: Harness
+) -> None:
+    await set_rules(harness, build_rule("fee_rules"), build_rule("commission_rules"))
+    form = {"payer": "sender", "rate_last": "1", "maximum_last": "5"}
+    assert "HX-Retarget" in (await submit_fee(ada, form)).headers
+    sent = await submit_fee(ada, form | {"approval_reason": "New price list"})
+    path = sent.headers["HX-Redirect"]
+    approver = await console_clients.create_signed_in("F")
+    page = _read(await approver.get_page_text(path))
+    assert "New price list" in page
+    assert "Cash-out of 100.00 SLE Before: 0.00 → After: 1.00" in page
+    assert "Cash-out of 1,000.00 SLE Before: 0.00 → After: 5.00" in page  # the maximum
+    limits = await approver.get_page_text("/console/limits")
+    banner_path = "/console/approvals/banner?page=/console/limits"
+    assert banner_path in limits
+    banner = _read((await approver.get_partial(banner_path)).text)
+    assert "A change waits for approval: Change the fee rules of Cash-out" in banner
+    settings = await approver.get_partial("/console/approvals/banner?page=/console/settings")
+    assert "A change waits" not in settings.text
+
+
+async def test_commission_change_shows_its_effect(ada: ConsoleClient, harness: Harness) -> None:
+    await set_rules(harness, build_rule("commission_rules"))
+    rules_url, maker = "/api/v1/commission-rules", await harness.create_admin()
+    current = (await harness.get(rules_url, auth=maker)).json()["data"]
+    rule = {"type": "agent_cashin", "tier": 1, "rate": "2", "minimum_amount": "0"}
+    others = [each for each in current if (each["type"], each["tier"]) != ("agent_cashin", 1)]
+    body = {"data": [rule, *others]}
+    held = (await harness.put(rules_url, json=body, auth=maker)).json()["approval"]
+    page = _read(await ada.get_page_text(f"/console/approvals/{held['id']}"))
+    assert "Cash-in, commission tier 1 of 100.00 SLE Before:" in page
+    assert "→ After: 2.00" in page
+    assert "commission tier 2" not in page
+
+
+async def submit_fee(client: ConsoleClient, form: dict[str, str]) -> httpx2.Response:
+    path = "/console/limits/fees/agent_cashout"
+    shown = await client.get_partial(path)
+    seen = re.search(r'name="seen" value="([^"]+)"', shown.text)
+    assert seen is not None, shown.text
+    return await client.post_partial(path, {"seen": seen[1], **form})
 
 
 async def test_rules_are_sentences_with_the_people_who_could_approve_today(

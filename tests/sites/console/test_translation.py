@@ -445,3 +445,20 @@ def _extract_text(page: str) -> str:
     """Return what people read, without names, code and the node settings."""
     body = re.sub(r"<(code|pre|kbd|style|script)\b.*?</\1>", " ", page, flags=re.DOTALL)
     return html.unescape(re.sub(r"<[^>]*>", " ", body))
+
+
+@pytest.mark.parametrize(
+    "summary, shown",
+    [
+        ("Change the fee rules of agent_cashout", "Change the fee rules of Cash-out"),
+        (
+            "Create admin Bo as finance_user, by API key K",
+            "Create admin Bo as Finance, by API key K",
+        ),
+        ("Pay out 5.00 SLE to processor Shop", "Pay out 5.00 SLE to Merchant Shop"),
+    ],
+)
+def test_summary_has_labels_instead_of_names_of_the_api(summary: str, shown: str) -> None:
+    english = get_translator(Language.EN).translate_summary(summary)
+    assert english == shown
+    assert "_" not in _FRENCH.translate_summary(summary)

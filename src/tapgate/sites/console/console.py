@@ -124,6 +124,7 @@ def build_console() -> PageSite:
         environment.globals["actions"] = {
             action.name: action.translate(translator) for action in ACTIONS
         }
+        environment.globals["approval_pages"] = frozenset(approvals.PAGE_OPERATIONS)
         environment.globals["exports"] = exports.EXPORTS
     pages = chain.from_iterable([*PAGES, build_action_pages(ACTIONS, CONSOLE)])
     return PageSite(CONSOLE, pages, templates, PackagedFiles(_PACKAGE, "assets", SECURITY_HEADERS))

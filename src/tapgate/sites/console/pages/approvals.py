@@ -1,10 +1,13 @@
 """Approvals: the inbox, and held requests with their history."""
 
+import asyncio
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components.related import get_audit
+from tapgate.sites.console.components.rule_effects import list_effects
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
@@ -16,6 +19,27 @@ pages = Pages()
 _APPROVALS_PATH: Final = "/api/v1/approvals"
 _APPROVAL_PATH: Final = f"{_APPROVALS_PATH}/{{id}}"
 _PAGE_SIZE: Final = 25
+_MAX_SHOWN: Final = 5
+#: Pages of settings and lists -> operations whose pending requests they show. The page of a record
+#: shows those that concern the record.
+PAGE_OPERATIONS: Final[Mapping[str, tuple[Operation, ...]]] = {
+    "/console/limits": (
+        Operation.FEE_RULES,
+        Operation.COMMISSION_RULES,
+        Operation.ACCOUNT_RULES,
+    ),
+    "/console/compliance/rules": (Operation.COMPLIANCE_RULES,),
+    "/console/approvals/rules": (Operation.APPROVAL_RULES,),
+    "/console/approvals/rules/edit": (Operation.APPROVAL_RULES,),
+    "/console/settings": (Operation.BRANDING,),
+    "/console/keysets": (Operation.KEYSETS,),
+    "/console/webhooks": (Operation.WEBHOOK_ENDPOINTS,),
+    "/console/api-keys": (Operation.API_KEYS,),
+    "/console/administrators": (Operation.ADMIN_USERS,),
+    "/console/bank-accounts": (Operation.BANK_ACCOUNTS,),
+    "/console/batches": (Operation.BATCHES,),
+    "/console/payouts": (Operation.PAYOUTS,),
+}
 
 TABS: Final = {
     "pending": "Waiting",
@@ -90,13 +114,24 @@ def get_filters(request: PageRequest) -> dict[str, str]:
 
 @pages.get("/console/approvals/banner")
 async def show_banner(request: PageRequest) -> Reply[bytes]:
-    """Return a notice about the pending requests that concern a record, or nothing."""
-    resource_id = request.query.get("resource_id") or ""
-    page = await request.get(
-        _APPROVALS_PATH,
-        {"status": ApprovalStatus.PENDING, "resource_id": resource_id, "limit": 5},
+    """Return a notice about the pending requests for a record or a page, or nothing."""
+    operations = PAGE_OPERATIONS.get(request.query.get("page") or "")
+    queries: list[dict[str, str]] = (
+        [{"resource_id": request.query.get("resource_id") or ""}]
+        if operations is None
+        else [{"operation": operation.value} for operation in operations]
     )
-    return request.render("approvals/banner.html", pending=page["data"])
+    found = await asyncio.gather(
+        *(
+            request.get(
+                _APPROVALS_PATH,
+                {"status": ApprovalStatus.PENDING, "limit": _MAX_SHOWN, **query},
+            )
+            for query in queries
+        )
+    )
+    pending = [approval for page in found for approval in page["data"]]
+    return request.render("approvals/banner.html", pending=pending[:_MAX_SHOWN])
 
 
 @pages.get("/console/approvals/{id}")
@@ -109,6 +144,7 @@ async def show_approval(request: PageRequest, id: str) -> Reply[bytes]:
         has_secret=approval.get("disclosed", False),
         approval=approval,
         changes=_list_changes(approval["changes"], request.translator),
+        effects=list_effects(request, approval),
         result=_list_result(approval["result"] or {}),
         can_cancel=is_pending and is_maker,
         can_decide=is_pending

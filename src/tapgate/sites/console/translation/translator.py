@@ -26,6 +26,8 @@ _API_CATALOG: Final = "api.toml"
 _SUMMARY_CATALOG: Final = "summaries.toml"
 #: Catalog with the setting labels, which are declared with the settings.
 SETTING_CATALOG: Final = "settings"
+#: Placeholders of summaries that contain a name of the API.
+_NAMES: Final = frozenset({"type", "role", "owner_type"})
 _SPACE: Final = re.compile(r" (?=[:;?!%»])|(?<=«) ")
 _PLACEHOLDER: Final = re.compile(r"{(\w+)}")
 
@@ -111,9 +113,15 @@ class Translator:
                 if "summary" in values:
                     values["summary"] = self.translate_summary(values["summary"])
                 return translated.format_map(
-                    {name: self.numbers.localize_amount(value) for name, value in values.items()}
+                    {name: self._show_value(name, value) for name, value in values.items()}
                 )
         return summary
+
+    def _show_value(self, name: str, value: str) -> str:
+        """Return a value within a summary: a label, an amount, or the name of a record."""
+        if name in _NAMES:
+            return self.translate_label(humanize(value))
+        return value if self.is_source else self.numbers.localize_amount(value)
 
     def translate_reason(self, reason: str) -> str:
         """Return an audit entry's reason.
@@ -169,7 +177,9 @@ class Translator:
 
     @cached_property
     def _summary_patterns(self) -> list[tuple[re.Pattern[str], str]]:
-        texts = self.catalogs.get(_SUMMARY_CATALOG, {})
+        texts = self.catalogs.get(_SUMMARY_CATALOG)
+        if texts is None:  # in English too, names of the API are replaced by their labels
+            texts = {key: key for key in get_translator(Language.FR).catalogs[_SUMMARY_CATALOG]}
         return [(_compile(key), text) for key, text in texts.items()]
 
 
