@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx2
 
+from builders.payments import build_party
 from drivers.in_process import GATEWAY_URL, AppTransport
 from harness import PIN, Harness, HmacAuth
 from tapgate.business.payments.books.outgoing import BookTransferWorker
@@ -16,9 +17,11 @@ from tapgate.core.settings import load_settings
 from tapgate.core.settings.books import BookPeer
 from tapgate.http.api.book_peers import BookPeers
 from tapgate.http.api.services import Services
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command, NewBookTransfer
 from tapgate.ledger.rules.loaded_rules import insert_defaults
 from tapgate.server.gateway import create_app, open_gateway_services
-from tapgate_client import ids
+from tapgate_client import ids, money
 
 V1 = "/api/v1"
 #: What a book may owe the other one.
@@ -34,7 +37,7 @@ class FaultyTransport(httpx2.AsyncBaseTransport):
         self.requests: list[str] = []
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        is_transfer = request.url.path.endswith("/transfers")
+        is_transfer = "/transfers" in request.url.path
         fault = next(self.faults, "none") if is_transfer else "none"
         if fault == "lost":
             raise httpx2.ConnectError("the request was lost", request=request)
@@ -141,6 +144,22 @@ def set_peer(services: Services, code: str, partner_id: str) -> None:
             book="north", book_peers={code: peer}, book_secrets={code: "secret"}
         )
     )
+
+
+async def send_elsewhere(services: Services, partner_id: str, sender_id: str, amount: str) -> str:
+    """Send money to a customer of the book `south`, and return the transaction's ID."""
+    command = Command(
+        type=chart.TRANSFER_P2P,
+        channel="messaging",
+        payer=build_party(sender_id),
+        payee=commands.partner_party(ids.decode(ids.PARTNER, partner_id) or 0),
+        amount=money.parse(amount, services.settings.currency),
+        book_transfer=NewBookTransfer(
+            book="south", recipient_id="sub_0800000000000", recipient_name="Fatu S."
+        ),
+    )
+    outcome = await services.ledger.submit(command)
+    return ids.encode(ids.TRANSACTION, outcome.require_accepted().transaction_id)
 
 
 @contextlib.asynccontextmanager

@@ -13,7 +13,7 @@ from PIL import Image
 from builders.approvals import create_approvers
 from builders.auth import EMAIL, PASSWORD
 from builders.batches import pay_batches
-from builders.books import set_peer
+from builders.books import send_elsewhere, set_peer
 from builders.branding import build_png
 from builders.participants import create_agent
 from builders.passkeys import build_passkey
@@ -723,6 +723,11 @@ async def call_partner_operations(
         request_id="T-1", recipient_id=people["b"], sender_name="Fatu S.", amount="1"
     )
     assert (received.status, received.amount) == ("completed", "1.00 SLE")
+    cancelled = await bank.books.cancel_transfer(
+        request_id="T-1", recipient_id=people["b"], amount="1"
+    )
+    assert cancelled.transaction_id == received.transaction_id
+    await call_book_transfer_operations(client_factory, admin, partner, people)
     await admin.partners.fund(partner, amount="1")
     assert (await admin.partners.update(partner, overdraft_limit="5")).overdraft_limit == "5.00"
     key = await admin.partners.create_key(partner)
@@ -733,6 +738,16 @@ async def call_partner_operations(
     await admin.partners.suspend(partner)
     await admin.partners.activate(partner, reason="asked")
     assert [entry.id async for entry in admin.partners.list()] == [partner]
+
+
+async def call_book_transfer_operations(
+    client_factory: ClientFactory, admin: AsyncTapgateClient, partner: str, people: dict[str, str]
+) -> None:
+    transfer = await send_elsewhere(client_factory.services, partner, people["b"], "1")
+    assert [row.id async for row in admin.books.list_transfers()] == [transfer]
+    assert (await admin.books.get_transfer(transfer)).can_return
+    assert (await admin.books.retry_transfer(transfer)).status == "pending"
+    assert not (await admin.books.return_transfer(transfer, reason="closed")).can_return
 
 
 async def call_compliance_operations(

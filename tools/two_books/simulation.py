@@ -132,7 +132,7 @@ class Book:
 
     async def wait_for_deliveries(self) -> None:
         """Wait until every transfer was delivered or returned."""
-        pending = "SELECT FROM book_transfers WHERE status = 'pending' LIMIT 1"
+        pending = "SELECT FROM book_transfers WHERE status IN ('pending', 'stopped') LIMIT 1"
         while await self.fetch(pending):  # noqa: ASYNC110 - another process delivers them
             await asyncio.sleep(_PAUSE_SECONDS)
 

@@ -672,6 +672,66 @@ export class Operations extends Transport {
   }
 
   /**
+   * List transfers to customers of other books, newest first unless `order` says otherwise.
+   *
+   * A `pending` transfer is repeated until the other book has decided. A `stopped` one was refused
+   * for a day, and waits for a decision: retry or return.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  listTransfers(query: { limit?: number; cursor?: string; order?: schemas.PageOrder; status?: schemas.BookTransferStatus; } = {}, options?: RequestOptions): List<schemas.BookTransferPage, schemas.BookTransferRecord> {
+    return this.list("GET", `/api/v1/books/transfers`, { query }, options);
+  }
+
+  /**
+   * Refuse a transfer for good, unless it was decided before.
+   *
+   * Only a partner that represents another book can do this, before it returns the money to the
+   * sender. The response is 409 `TRANSFER_CANCELLED`, or the earlier decline: the transfer was not
+   * credited and never will be, however late a request for it arrives. If it was credited or is
+   * under review, nothing changes, and the response is its receipt.
+   *
+   * Access: a partner's signature.
+   */
+  cancelTransfer(body: schemas.BookTransferCancellation, options?: RequestOptions): Promise<schemas.BookTransferReceipt> {
+    return this.send("POST", `/api/v1/books/transfers/cancel`, { body }, options);
+  }
+
+  /**
+   * Get a transfer to a customer of another book, by the transaction ID.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  getTransfer(id: string, options?: RequestOptions): Promise<schemas.BookTransferRecord> {
+    return this.send("GET", `/api/v1/books/transfers/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /**
+   * Repeat a transfer now.
+   *
+   * The other book credits it at most once. If it still refuses the transfer, it is repeated for
+   * another day.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  retryTransfer(id: string, options?: RequestOptions): Promise<schemas.BookTransferRecord> {
+    return this.send("POST", `/api/v1/books/transfers/${encodeURIComponent(id)}/retry`, {}, options);
+  }
+
+  /**
+   * Return a transfer that the other book has not credited.
+   *
+   * The other book is asked first to refuse the transfer for good, until it responds. Then the
+   * amount and the fee go back to the sender, who gets a message. If the other book has credited the
+   * transfer, it ends as `delivered`, and no money moves. A return cannot be withdrawn.
+   *
+   * Access: an admin (finance_user, system_admin). An admin with a second factor must have verified it recently.
+   */
+  returnTransfer(id: string, body: schemas.Reason, options?: RequestOptions): Promise<schemas.BookTransferRecord> {
+    return this.send("POST", `/api/v1/books/transfers/${encodeURIComponent(id)}/return`, { body }, options);
+  }
+
+  /**
    * Get this book's balances by account kind, and what it owes the book that asks.
    *
    * Only a partner that represents another book can do this. `balance` is credits minus debits.

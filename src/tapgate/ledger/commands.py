@@ -215,6 +215,7 @@ class Command(
     context: dict[str, Any] | None = None  # terminal, merchant, memo, metadata: stored, not checked
     caller_error: Code | None = None  # error found by the caller, reported if the parties exist
     caller_error_details: dict[str, str | list[str]] | None = None
+    declines_caller_error: bool = False  # stored, so that a replay gets the error
     payout: NewPayout | None = None
     payout_change: PayoutChange | None = None
     batch_line: BatchLine | None = None  # that the command pays

@@ -52,6 +52,7 @@ from tapgate.business.owners import routes as owners
 from tapgate.business.partners import routes as partners
 from tapgate.business.partners import top_up_routes as top_ups
 from tapgate.business.payments.books import routes as books
+from tapgate.business.payments.books import transfer_routes as book_transfers
 from tapgate.business.payments.books.outgoing import BookTransferWorker
 from tapgate.business.payments.fees import routes as fees
 from tapgate.business.payments.recalls import routes as recalls
@@ -118,6 +119,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     card_proofs.endpoints,
     wallets.endpoints,
     books.endpoints,
+    book_transfers.endpoints,
     book_report.endpoints,
     pos.pos_endpoints,
     pos.in_app_endpoints,

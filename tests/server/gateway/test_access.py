@@ -54,7 +54,9 @@ POST /wallet/transfer-p2p -> payments:write · A F · svc
 POST /wallet/quote -> payments:write · A F · svc
 POST /wallet/fund-from-partner -> payments:write · A F · partner
 POST /books/lookup -> subscribers:read · svc · partner
-POST /books/transfers -> partner
+POST /books/transfers, /books/transfers/cancel -> partner
+GET /books/transfers, /books/transfers/{id} -> F A
+POST /books/transfers/{id}/retry, /books/transfers/{id}/return -> F A
 GET /books/position -> partner
 GET /books/report -> F A
 POST /wallet/account-statement -> payments:read · A F S · svc

@@ -96,6 +96,7 @@ class Code(StrEnum):
     PAYOUT_NOT_PENDING = "PAYOUT_NOT_PENDING"
     LINE_NOT_OPEN = "LINE_NOT_OPEN"
     BATCH_NOT_READY = "BATCH_NOT_READY"
+    TRANSFER_CANCELLED = "TRANSFER_CANCELLED"
     PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
     UNSUPPORTED_ENCODING = "UNSUPPORTED_ENCODING"
     VALIDATION_FAILED = "VALIDATION_FAILED"
@@ -197,6 +198,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.PAYOUT_NOT_PENDING: (409, "Payout status does not allow this"),
     Code.LINE_NOT_OPEN: (409, "Line status does not allow this"),
     Code.BATCH_NOT_READY: (409, "Batch status does not allow this"),
+    Code.TRANSFER_CANCELLED: (409, "Transfer was cancelled"),
     Code.PAYLOAD_TOO_LARGE: (413, "Request body too large"),
     Code.UNSUPPORTED_ENCODING: (415, "Content-Encoding is not supported"),
     Code.VALIDATION_FAILED: (422, "Validation failed"),

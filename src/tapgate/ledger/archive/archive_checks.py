@@ -44,7 +44,7 @@ async def require_closed(connection: Any, month: _Month) -> None:
         )
     pending = await connection.fetchval(
         """SELECT count(*) FROM book_transfers
-           WHERE id >= $1 AND id < $2 AND status = 'pending'""",
+           WHERE id >= $1 AND id < $2 AND status IN ('pending', 'stopped')""",
         month.first_id,
         month.end_id,
     )

@@ -72,9 +72,12 @@ def _check_refund_original(context: CommandContext) -> Rejection | None:
 
 
 def _check_caller_error(context: CommandContext) -> Rejection | None:
-    error_code = context.command.caller_error
-    details = context.command.caller_error_details
-    return Rejection(error_code, details) if error_code is not None else None
+    command = context.command
+    if command.caller_error is None:
+        return None
+    return Rejection(
+        command.caller_error, command.caller_error_details, command.declines_caller_error
+    )
 
 
 def _check_parties_allowed(context: CommandContext) -> Rejection | None:

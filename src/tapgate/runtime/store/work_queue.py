@@ -295,9 +295,9 @@ def build_backlog_sql(
               FROM {selection} LIMIT {MAX_COUNTED_JOBS}) AS job"""
 
 
-def compute_backoff(attempts: int) -> timedelta:
+def compute_backoff(attempts: int, *, max_seconds: float = _MAX_BACKOFF_SECONDS) -> timedelta:
     """Return an exponential backoff of 1, 2, 4, ... 60 seconds, with ±25% jitter."""
-    seconds = min(_MAX_BACKOFF_SECONDS, 2.0 ** min(attempts - 1, 10))
+    seconds = min(max_seconds, 2.0 ** min(attempts - 1, 10))
     return add_jitter(seconds, fraction=0.25)
 
 

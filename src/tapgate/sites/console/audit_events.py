@@ -50,7 +50,8 @@ _ACTIONS: Final[Mapping[str, str]] = {
     f" {_PIN_ACTIONS}",
     "support": "assigned closed message_received replied requested unassigned",
     "terminal": "blocked created unblocked",
-    "transaction": "completed failed receipt_resent refunded reversed",
+    "transaction": "completed delivery_retried failed receipt_resent refunded return_requested"
+    " reversed",
     "webhook_delivery": "redelivered",
     "webhook_endpoint": "created deleted disabled redelivered secret_rotated tested updated",
 }

@@ -1,20 +1,24 @@
 """Several books: customer lookup, and transfers from customers of another book."""
 
+from enum import StrEnum
 from typing import Annotated, ClassVar
 
 import msgspec
 
 from tapgate_client.errors import invalid_field
-from tapgate_client.schemas.common import build_missing_field_error
+from tapgate_client.schemas.common import ErrorCode, build_missing_field_error
 from tapgate_client.schemas.fields import (
     Amount,
     CardSerial,
+    Currency,
     FreeText,
+    IdempotencyKey,
     PersonName,
     Phone,
     Reference,
 )
 from tapgate_client.schemas.general_ledger import AccountKind
+from tapgate_client.schemas.pagination import OrderedPageQuery
 from tapgate_client.schemas.transactions import MoneyRequest, Receipt
 from tapgate_client.schemas.values import (
     AccountBalance,
@@ -71,8 +75,62 @@ class BookTransfer(MoneyRequest, kw_only=True):
     memo: Annotated[FreeText, Example("School fees")] | None = None
 
 
+class BookTransferCancellation(msgspec.Struct, kw_only=True):
+    """The transfer to cancel, with the values with which it was sent."""
+
+    request_id: IdempotencyKey
+    recipient_id: Reference
+    amount: Amount
+    currency: Currency | None = None
+
+
 class BookTransferReceipt(Receipt, kw_only=True):
     amount: Money
+
+
+class BookTransferStatus(StrEnum):
+    PENDING = "pending"
+    STOPPED = "stopped"  # refused for long: staff decide
+    DELIVERED = "delivered"
+    RETURNED = "returned"
+    CANCELED = "canceled"  # a review in the sender's book rejected it
+
+
+class BookTransferProblem(StrEnum):
+    """Why a transfer is not delivered yet, unless the other book has refused it with a code."""
+
+    UNDER_REVIEW = "UNDER_REVIEW"
+    UNDER_REVIEW_ELSEWHERE = "UNDER_REVIEW_ELSEWHERE"
+    BOOK_NOT_CONFIGURED = "BOOK_NOT_CONFIGURED"
+    NO_RESPONSE = "NO_RESPONSE"
+
+
+class BookTransferRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A transfer to a customer of another book. `id` is the transaction's.
+
+    `error` is what the last attempt met: an error code of the other book or of this ledger, or
+    `UNDER_REVIEW` here, `UNDER_REVIEW_ELSEWHERE`, `BOOK_NOT_CONFIGURED` or `NO_RESPONSE`.
+    `refusal_code` is why the other book refused the transfer for good.
+    """
+
+    id: Annotated[Id, Example("txn_0800000000000")]
+    book: BookCode
+    amount: Money
+    currency: CurrencyCode
+    status: BookTransferStatus
+    attempts: int
+    error: Annotated[str, Example("FORBIDDEN")] | None
+    refusal_code: ErrorCode | None
+    can_return: bool
+    created_at: Time
+    next_attempt_at: Time | None
+    refused_since: Time | None
+    return_requested_at: Time | None
+    ended_at: Time | None
+
+
+class BookTransferFilters(OrderedPageQuery, kw_only=True):
+    status: BookTransferStatus | None = None
 
 
 class BookAccountBalance(msgspec.Struct, frozen=True, kw_only=True):

@@ -31,7 +31,7 @@ _IN_TRANSIT: Final = """
     FROM book_transfers b JOIN transactions t ON t.id = b.id
     JOIN entries e
       ON e.transaction_id = b.id AND t.to_account IN (e.credit_account, e.debit_account)
-    WHERE b.status = 'pending' AND b.book = $1 AND t.status = 'completed'"""
+    WHERE b.status IN ('pending', 'stopped') AND b.book = $1 AND t.status = 'completed'"""
 
 
 async def load_position(

@@ -1,9 +1,13 @@
 """Transfers from customers of another book: the credit, and its outcome for the other book."""
 
+from typing import Final
+
 import msgspec
 
 from tapgate.business.payments.books.recipients import build_context
 from tapgate.business.payments.transactions.money_requests import build_memo, decode_id
+from tapgate.http.api.idempotency import build_idempotency_key, calculate_fingerprint
+from tapgate.http.api.request_context import RequestContext
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import (
     Command,
@@ -15,8 +19,24 @@ from tapgate.ledger.engine.group_commit import Ledger
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.errors import Code
-from tapgate_client.schemas.books import BookTransfer
+from tapgate_client.schemas.books import BookTransfer, BookTransferCancellation
 from tapgate_client.schemas.transactions import Channel
+
+_PATH: Final = "/api/v1/books/transfers"
+
+
+def build_key(
+    request: RequestContext, body: BookTransfer | BookTransferCancellation
+) -> ScopedIdempotencyKey:
+    """Return a transfer's idempotency key, which is also that of its cancellation.
+
+    The fingerprint has only what decides where how much money goes. The sender may become
+    restricted between two attempts, which changes the name.
+    """
+    key = build_idempotency_key(request, body)
+    assert key is not None
+    transfer = BookTransfer(recipient_id=body.recipient_id, sender_name="", amount=body.amount)
+    return msgspec.structs.replace(key, fingerprint=calculate_fingerprint(_PATH, transfer))
 
 
 def build_credit(
@@ -38,8 +58,34 @@ def build_credit(
     )
 
 
-async def credit(ledger: Ledger, database: Database, command: Command) -> Outcome:
-    """Execute a credit. A replay has the outcome of a review that has ended."""
+def build_cancellation(
+    book: str,
+    partner_id: int,
+    key: ScopedIdempotencyKey,
+    body: BookTransferCancellation,
+    amount: int,
+) -> Command:
+    """Build the command that declines a transfer, unless it was decided before.
+
+    The decline has the transfer's idempotency key, so that a delayed request for the transfer
+    replays it. A credit whose key was deleted is found by its partner reference.
+    """
+    return Command(
+        type=chart.TRANSFER_P2P,
+        channel=Channel.PARTNER,
+        payer=commands.partner_party(partner_id),
+        payee=commands.subscriber_party(decode_id(ids.SUBSCRIBER, body.recipient_id)),
+        amount=amount,
+        idempotency_key=key,
+        reference=PartnerReference(partner_id, key.request_id),
+        context=build_context(book, None),
+        caller_error=Code.TRANSFER_CANCELLED,
+        declines_caller_error=True,
+    )
+
+
+async def execute(ledger: Ledger, database: Database, command: Command) -> Outcome:
+    """Execute a credit or a cancellation. A replay has the outcome of a review that has ended."""
     outcome = await ledger.submit(command)
     result = outcome.result
     if not outcome.replayed or result is None or result.status != chart.UNDER_REVIEW:

@@ -2,50 +2,51 @@
 
 A transfer is repeated under the same idempotency key, its transaction ID, until the other book says
 what happened to it. The other book credits it at most once, so it does not matter which side is
-killed, or how many processes deliver a transfer. A refusal is final there, so the money goes back
-to the sender: in full, fee included, and once, because the ledger reverses a transaction once.
+killed, or how many processes deliver a transfer. After a final refusal, the money goes back to the
+sender: in full, fee included, and once, because the ledger reverses a transaction once.
+
+A refusal that is not final, such as a revoked key, is repeated for a day, with pauses of up to 15
+minutes. Then the transfer stops, and staff decide (`operations`).
 """
 
 import asyncio
-from typing import Any, Final, NamedTuple, NoReturn
+from datetime import timedelta
+from typing import Final, NamedTuple, NoReturn
 
 import asyncpg
 import structlog
 
-from tapgate.core.public_names import clean_person_name
-from tapgate.http.api.book_peers import BookPeers
+from tapgate.business.payments.books import delivery
+from tapgate.business.payments.books.delivery import Meaning
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Reversal
 from tapgate.ledger.effects.pending_notifications import REFUSED_BY_CONTEXT_KEY
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.store.work_queue import WorkQueue, compute_backoff
-from tapgate_client import ids, money
-from tapgate_client.errors import Code
-from tapgate_client.exceptions import ApiError as PeerError
 from tapgate_client.exceptions import TapgateError
-from tapgate_client.names import is_person_name
-from tapgate_client.schemas.books import BookTransferReceipt
+from tapgate_client.schemas.books import BookTransferProblem
 from tapgate_client.schemas.transactions import Channel
 
 POLL_INTERVAL_SECONDS: Final = 0.5
 _MAX_CONCURRENT: Final = 16
-_UNKNOWN_SENDER: Final = "Customer"
-_DECLINE_STATUSES: Final = range(400, 429)
-#: A subscriber ID is never reused, so one that does not exist can never get the money later.
-_FINAL_REJECTIONS: Final = frozenset({Code.SUBSCRIBER_NOT_FOUND.value})
+#: How long a refusal that is not final is repeated.
+MAX_REFUSED: Final = timedelta(hours=24)
+_MAX_REFUSAL_PAUSE_SECONDS: Final = 900.0
 
 _log = structlog.get_logger()
 
 QUEUE: Final = WorkQueue(
-    "book_transfers", "job.id, job.attempts, job.book, job.recipient_id, job.refusal_code"
+    "book_transfers",
+    "job.id, job.attempts, job.book, job.recipient_id, job.refusal_code,"
+    " job.return_requested_at IS NOT NULL",
 )
 BACKLOG_SQL: Final = QUEUE.build_backlog_sql("book_transfers")
 
 #: The recipient gets what the other book's clearing account was credited: the amount, without a
 #: fee that the recipient pays.
 _SELECT_TRANSFER: Final = """
-    SELECT t.status, t.currency, t.context ->> 'memo' AS memo,
+    SELECT t.id, t.status, t.currency, t.context ->> 'memo' AS memo,
            CASE WHEN s.restricted THEN $2 ELSE b.sender_name END AS sender_name,
            (SELECT sum(CASE credit_account WHEN t.to_account THEN amount ELSE -amount END)::bigint
             FROM entries WHERE transaction_id = t.id
@@ -57,11 +58,19 @@ _SELECT_TRANSFER: Final = """
 _END: Final = """
     UPDATE book_transfers SET status = $2, refusal_code = coalesce($3, refusal_code),
            remote_transaction_id = coalesce($4, remote_transaction_id), error = NULL, ended_at = $5
-    WHERE id = $1 AND status = 'pending'"""
+    WHERE id = $1 AND status IN ('pending', 'stopped')"""
 _POSTPONE: Final = """
     UPDATE book_transfers SET next_attempt_at = $3, error = $4,
            refusal_code = coalesce($5, refusal_code)
     WHERE id = $1 AND attempts = $2 AND status = 'pending'"""
+
+
+_REFUSE: Final = """
+    UPDATE book_transfers
+    SET next_attempt_at = $3, error = $4, refused_since = coalesce(refused_since, $5),
+        status = CASE WHEN refused_since <= $6 THEN 'stopped' ELSE status END
+    WHERE id = $1 AND attempts = $2 AND status = 'pending'
+    RETURNING status"""
 
 
 class _Job(NamedTuple):
@@ -70,6 +79,7 @@ class _Job(NamedTuple):
     book: str
     recipient_id: str
     refusal_code: str | None
+    is_return_requested: bool
 
 
 class BookTransferWorker:
@@ -95,10 +105,10 @@ class BookTransferWorker:
 
     async def _process(self, job: _Job) -> None:
         """Take one step: deliver the transfer, or return it if it was refused."""
-        row = await self._database.fetchrow(_SELECT_TRANSFER, job.id, _UNKNOWN_SENDER)
+        row = await self._database.fetchrow(_SELECT_TRANSFER, job.id, delivery.UNKNOWN_SENDER)
         assert row is not None
         if row["status"] == chart.UNDER_REVIEW:
-            await self._postpone(job, "The transfer is under review.")
+            await self._postpone(job, BookTransferProblem.UNDER_REVIEW)
         elif row["status"] == chart.FAILED:
             await self._end(job, "canceled")
         elif row["status"] == chart.REVERSED:
@@ -111,20 +121,39 @@ class BookTransferWorker:
     async def _deliver(self, job: _Job, row: asyncpg.Record) -> None:
         peers = self._services.book_peers
         if job.book not in peers.codes:
-            await self._postpone(job, "The book is not in the settings.")
+            await self._postpone(job, BookTransferProblem.BOOK_NOT_CONFIGURED)
             return
+        transfer = delivery.build_transfer(job.book, job.recipient_id, row)
+        request = delivery.cancel if job.is_return_requested else delivery.send
         try:
-            receipt = await _send(peers, job, row)
-        except _RefusedError as error:
-            await self._return(job, str(error))
+            receipt = await request(peers, transfer)
         except TapgateError as error:
-            code = error.code if isinstance(error, PeerError) else type(error).__name__
-            await self._postpone(job, str(code))
+            await self._handle_error(job, error)
         else:
             if receipt.status == chart.UNDER_REVIEW:
-                await self._postpone(job, "The other book reviews the transfer.")
+                await self._postpone(job, BookTransferProblem.UNDER_REVIEW_ELSEWHERE)
             else:
                 await self._end(job, "delivered", remote_transaction_id=receipt.transaction_id)
+
+    async def _handle_error(self, job: _Job, error: TapgateError) -> None:
+        code = delivery.get_code(error)
+        match delivery.get_meaning(error):
+            case Meaning.FINAL:
+                await self._return(job, code)
+            case Meaning.REFUSED:
+                await self._repeat_later(job, code)
+            case Meaning.UNAVAILABLE:
+                await self._postpone(job, code)
+
+    async def _repeat_later(self, job: _Job, code: str) -> None:
+        """Record a refusal that is not final. Stop the transfer if it has been refused for long."""
+        now = self._services.clock()
+        pause = compute_backoff(job.attempts, max_seconds=_MAX_REFUSAL_PAUSE_SECONDS)
+        status = await self._database.fetchval(
+            _REFUSE, job.id, job.attempts, now + pause, code, now, now - MAX_REFUSED
+        )
+        if status == "stopped":
+            _log.warning("book_transfers.stopped", book=job.book, code=code)
 
     async def _return(self, job: _Job, code: str) -> None:
         outcome = await self._services.ledger.submit(
@@ -160,43 +189,3 @@ class BookTransferWorker:
     async def _postpone(self, job: _Job, error: str, *, refusal_code: str | None = None) -> None:
         due_at = self._services.clock() + compute_backoff(job.attempts)
         await self._database.execute(_POSTPONE, job.id, job.attempts, due_at, error, refusal_code)
-
-
-class _RefusedError(Exception):
-    """The other book will never credit the transfer. The message is the error code."""
-
-
-async def _send(peers: BookPeers, job: _Job, row: Any) -> BookTransferReceipt:
-    """Send a transfer. An error that may be a refusal is followed by another attempt at once.
-
-    A decline is final if it is replayed: the other book has stored it, so no delayed request can
-    still succeed.
-    """
-    try:
-        return await _send_once(peers, job, row)
-    except PeerError as error:
-        if not error.replayed and error.status in _DECLINE_STATUSES:
-            return await _send_once(peers, job, row)
-        raise
-
-
-async def _send_once(peers: BookPeers, job: _Job, row: Any) -> BookTransferReceipt:
-    try:
-        return await peers.get_client(job.book).books.receive_transfer(
-            recipient_id=job.recipient_id,
-            sender_name=_get_valid_name(row["sender_name"]),
-            amount=money.format_decimal(row["amount"], row["currency"]),
-            currency=row["currency"],
-            memo=row["memo"],
-            request_id=ids.encode(ids.TRANSACTION, job.id),
-        )
-    except PeerError as error:
-        if error.replayed or error.code in _FINAL_REJECTIONS:
-            raise _RefusedError(str(error.code)) from None
-        raise
-
-
-def _get_valid_name(stored: str) -> str:
-    """Return a sender's name that the other book accepts, whenever the name was stored."""
-    name = clean_person_name(stored)
-    return name if is_person_name(name) else _UNKNOWN_SENDER

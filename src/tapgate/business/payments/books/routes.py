@@ -4,18 +4,20 @@ from tapgate.business.payments.books import directory, incoming
 from tapgate.business.payments.transactions.money_requests import MoneyResult
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
-from tapgate.http.api.idempotency import build_idempotency_key, require_idempotency_key
+from tapgate.http.api.idempotency import require_idempotency_key
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
+from tapgate.ledger.commands import Command
 from tapgate_client import money
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.books import (
     BookCustomer,
     BookLookup,
     BookTransfer,
+    BookTransferCancellation,
     BookTransferReceipt,
 )
 
@@ -83,13 +85,44 @@ async def receive_transfer(
     """
     code = _require_peer(request)
     partner_id = request.principal.partner_id
-    key = build_idempotency_key(request, body)
     assert partner_id is not None
-    assert key is not None
+    key = incoming.build_key(request, body)
+    amount = money.parse(body.amount, request.services.settings.currency)
+    return await _execute(request, incoming.build_credit(code, partner_id, key, body, amount))
+
+
+@endpoints.post(
+    "/transfers/cancel",
+    access=Access(hmac="partner"),
+    errors=(
+        Code.TRANSFER_CANCELLED,
+        Code.SUBSCRIBER_NOT_FOUND,
+        Code.DUPLICATE_REQUEST,
+        Code.DUPLICATE_REFERENCE,
+    ),
+    objects=ObjectAccess.PARTNER,
+)
+async def cancel_transfer(
+    request: RequestContext, body: BookTransferCancellation
+) -> Reply[BookTransferReceipt]:
+    """Refuse a transfer for good, unless it was decided before.
+
+    Only a partner that represents another book can do this, before it returns the money to the
+    sender. The response is 409 `TRANSFER_CANCELLED`, or the earlier decline: the transfer was not
+    credited and never will be, however late a request for it arrives. If it was credited or is
+    under review, nothing changes, and the response is its receipt.
+    """
+    code = _require_peer(request)
+    partner_id = request.principal.partner_id
+    assert partner_id is not None
+    key = incoming.build_key(request, body)
+    amount = money.parse(body.amount, request.services.settings.currency)
+    return await _execute(request, incoming.build_cancellation(code, partner_id, key, body, amount))
+
+
+async def _execute(request: RequestContext, command: Command) -> Reply[BookTransferReceipt]:
     services = request.services
-    amount = money.parse(body.amount, services.settings.currency)
-    command = incoming.build_credit(code, partner_id, key, body, amount)
-    outcome = await incoming.credit(services.ledger, services.database, command)
+    outcome = await incoming.execute(services.ledger, services.database, command)
     result = MoneyResult(outcome, services.settings.currency)
     return result.build_reply(BookTransferReceipt, "Transfer credited")
 

@@ -1,0 +1,117 @@
+"""Requests to another book about a transfer, and what their outcomes mean.
+
+Money goes back to the sender only after a final refusal: the other book has stored it, or it can
+never credit the transfer. Every other error leaves open whether an earlier request was credited,
+for example by a node with another release, or before the key was revoked. Such a transfer is
+repeated, or canceled: the other book then either refuses it for good, or says that it was credited.
+"""
+
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+from tapgate.core.public_names import clean_person_name
+from tapgate.http.api.book_peers import BookPeers
+from tapgate_client import ids, money
+from tapgate_client.errors import Code
+from tapgate_client.exceptions import ApiError as PeerError
+from tapgate_client.exceptions import TapgateError
+from tapgate_client.names import is_person_name
+from tapgate_client.schemas.books import BookTransferProblem, BookTransferReceipt
+
+#: Name of a sender whose name the other book may not see, or would not accept.
+UNKNOWN_SENDER: Final = "Customer"
+#: A request with one of these statuses may have been declined, and was not credited now. Others,
+#: such as 429 and 503, say that the other book is busy or not available.
+_REFUSAL_STATUSES: Final = frozenset(range(400, 429)) - {408, 425}
+#: A subscriber ID is never reused, so one that does not exist can never get the money later. A
+#: canceled transfer is stored as declined.
+_FINAL_CODES: Final = frozenset({Code.SUBSCRIBER_NOT_FOUND.value, Code.TRANSFER_CANCELLED.value})
+
+
+class Meaning(Enum):
+    """What an error says about a transfer."""
+
+    FINAL = "it will never be credited"
+    REFUSED = "it is refused now; repeating it may help, and staff may have to decide"
+    UNAVAILABLE = "the other book was not reached, or was busy"
+
+
+class Transfer(NamedTuple):
+    """What the other book needs to know about a transfer."""
+
+    id: int
+    book: str
+    recipient_id: str
+    sender_name: str
+    amount: int
+    currency: str
+    memo: str | None
+
+    @property
+    def request_id(self) -> str:
+        return ids.encode(ids.TRANSACTION, self.id)
+
+
+def get_meaning(error: TapgateError) -> Meaning:
+    if not isinstance(error, PeerError):
+        return Meaning.UNAVAILABLE
+    if error.replayed or error.code in _FINAL_CODES:
+        return Meaning.FINAL
+    return Meaning.REFUSED if error.status in _REFUSAL_STATUSES else Meaning.UNAVAILABLE
+
+
+def get_code(error: TapgateError) -> str:
+    return str(error.code) if isinstance(error, PeerError) else BookTransferProblem.NO_RESPONSE
+
+
+async def send(peers: BookPeers, transfer: Transfer) -> BookTransferReceipt:
+    """Send a transfer. An error that may be a decline is followed by another attempt at once.
+
+    A decline is final if it is replayed: the other book has stored it, so no delayed request can
+    still succeed.
+    """
+    try:
+        return await _send_once(peers, transfer)
+    except PeerError as error:
+        if get_meaning(error) is not Meaning.REFUSED:
+            raise
+        return await _send_once(peers, transfer)
+
+
+async def cancel(peers: BookPeers, transfer: Transfer) -> BookTransferReceipt:
+    """Cancel a transfer. If it was credited or is under review, return the receipt."""
+    return await peers.get_client(transfer.book).books.cancel_transfer(
+        recipient_id=transfer.recipient_id,
+        amount=money.format_decimal(transfer.amount, transfer.currency),
+        currency=transfer.currency,
+        request_id=transfer.request_id,
+    )
+
+
+async def _send_once(peers: BookPeers, transfer: Transfer) -> BookTransferReceipt:
+    return await peers.get_client(transfer.book).books.receive_transfer(
+        recipient_id=transfer.recipient_id,
+        sender_name=_get_valid_name(transfer.sender_name),
+        amount=money.format_decimal(transfer.amount, transfer.currency),
+        currency=transfer.currency,
+        memo=transfer.memo,
+        request_id=transfer.request_id,
+    )
+
+
+def build_transfer(book: str, recipient_id: str, row: Any) -> Transfer:
+    return Transfer(
+        id=row["id"],
+        book=book,
+        recipient_id=recipient_id,
+        sender_name=row["sender_name"],
+        amount=row["amount"],
+        currency=row["currency"],
+        memo=row["memo"],
+    )
+
+
+def _get_valid_name(stored: str) -> str:
+    """Return a sender's name that the other book accepts, whenever the name was stored."""
+    name = clean_person_name(stored)
+    return name if is_person_name(name) else UNKNOWN_SENDER

@@ -1,0 +1,89 @@
+"""Endpoints for staff: transfers to other books, and decisions about those that are refused."""
+
+from tapgate.business.payments.books import transfers
+from tapgate.business.payments.transactions.money_requests import format_amount
+from tapgate.core.pagination import paginate
+from tapgate.core.records import TransactionId
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Guard, Proposal, Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.owner_access import NEVER
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
+from tapgate.http.endpoint import Endpoints
+from tapgate.runtime.store.transaction import Transaction
+from tapgate_client.errors import Code
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.books import BookTransferFilters, BookTransferRecord
+from tapgate_client.schemas.common import Reason
+from tapgate_client.schemas.pagination import Page
+
+endpoints = Endpoints(
+    "Books",
+    "/api/v1/books/transfers",
+    access=Access(roles="AF"),
+    objects=ObjectAccess.ANY,
+    owners=NEVER,
+)
+
+
+@endpoints.get("")
+async def list_transfers(
+    request: RequestContext, query: BookTransferFilters
+) -> Page[BookTransferRecord]:
+    """List transfers to customers of other books, newest first unless `order` says otherwise.
+
+    A `pending` transfer is repeated until the other book has decided. A `stopped` one was refused
+    for a day, and waits for a decision: retry or return.
+    """
+    rows = await transfers.list_page(request.services.database, query)
+    return paginate(rows, query, transfers.to_record)
+
+
+@endpoints.get("/{id}")
+async def get_transfer(request: RequestContext, id: TransactionId) -> BookTransferRecord:
+    """Get a transfer to a customer of another book, by the transaction ID."""
+    return transfers.to_record(await transfers.get(request.services.database, id))
+
+
+@endpoints.post("/{id}/retry", errors=(Code.ALREADY_RESOLVED,), unguarded=Unguarded.OWN_MONEY)
+async def retry_transfer(
+    request: RequestContext, tx: Transaction, id: TransactionId
+) -> BookTransferRecord:
+    """Repeat a transfer now.
+
+    The other book credits it at most once. If it still refuses the transfer, it is repeated for
+    another day.
+    """
+    return transfers.to_record(await transfers.retry(tx, request.actor, id))
+
+
+async def _describe_return(request: GuardedRequest, id: int, body: Reason) -> Proposal | None:
+    transfer = await transfers.get(request.services.database, id)
+    if not transfer.can_return:
+        return None  # the operation rejects the request
+    amount = format_amount(request, transfer.amount)
+    return Proposal(
+        operations=(Operation.REVERSALS,),
+        summary=f"Return {amount} that the book {transfer.book} has not credited",
+        resource_id=transfer.public_id,
+        amount=transfer.amount,
+    )
+
+
+@endpoints.post(
+    "/{id}/return",
+    errors=(Code.ALREADY_RESOLVED, Code.NOT_REVERSIBLE),
+    guard=Guard(_describe_return, Operation.REVERSALS),
+    step_up=True,
+)
+async def return_transfer(
+    request: GuardedRequest, tx: Transaction, id: TransactionId, body: Reason
+) -> BookTransferRecord:
+    """Return a transfer that the other book has not credited.
+
+    The other book is asked first to refuse the transfer for good, until it responds. Then the
+    amount and the fee go back to the sender, who gets a message. If the other book has credited the
+    transfer, it ends as `delivered`, and no money moves. A return cannot be withdrawn.
+    """
+    record = await transfers.request_return(tx, request.actor, id, reason=body.reason)
+    return transfers.to_record(record)

@@ -1,0 +1,267 @@
+"""Transfers that the other book refuses, and what staff decide about them."""
+
+from datetime import timedelta
+from typing import Any
+
+import httpx2
+import pytest
+
+from builders.approvals import approve, build_rule, require_held, set_rules
+from builders.books import V1, Book
+from builders.ledger import require_balanced_books
+from harness import parse_error
+from tapgate.business.payments.books.delivery import Meaning, get_meaning
+from tapgate.business.payments.books.outgoing import MAX_REFUSED
+from tapgate_client.exceptions import ApiConnectionError, ApiError, TapgateError
+from tapgate_client.schemas.common import ErrorBody
+
+Books = tuple[Book, Book]
+
+
+def build_error(status: int, code: str, *, replayed: bool = False) -> ApiError:
+    error = ApiError(ErrorBody(error="", code=code), status, "")
+    error.replayed = replayed
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "meaning"),
+    [
+        (build_error(403, "SUBSCRIBER_BLOCKED", replayed=True), Meaning.FINAL),
+        (build_error(404, "SUBSCRIBER_NOT_FOUND"), Meaning.FINAL),
+        (build_error(409, "TRANSFER_CANCELLED"), Meaning.FINAL),
+        (build_error(403, "SUBSCRIBER_BLOCKED"), Meaning.REFUSED),
+        (build_error(401, "UNAUTHORIZED"), Meaning.REFUSED),
+        (build_error(403, "FORBIDDEN"), Meaning.REFUSED),
+        (build_error(403, "PARTNER_SUSPENDED"), Meaning.REFUSED),
+        (build_error(404, "NOT_FOUND"), Meaning.REFUSED),
+        (build_error(409, "DUPLICATE_REQUEST"), Meaning.REFUSED),
+        (build_error(409, "DUPLICATE_REFERENCE"), Meaning.REFUSED),
+        (build_error(422, "VALIDATION_FAILED"), Meaning.REFUSED),
+        (build_error(429, "RATE_LIMITED"), Meaning.UNAVAILABLE),
+        (build_error(500, "INTERNAL_ERROR"), Meaning.UNAVAILABLE),
+        (build_error(503, "SERVICE_UNAVAILABLE"), Meaning.UNAVAILABLE),
+        (ApiConnectionError("no route"), Meaning.UNAVAILABLE),
+    ],
+)
+def test_only_a_stored_decline_or_an_unknown_recipient_is_final(
+    error: TapgateError, meaning: Meaning
+) -> None:
+    assert get_meaning(error) is meaning
+
+
+async def send_refused(books: Books) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """Send a transfer while the other book has suspended this book's partner."""
+    north, south = books
+    sender = await north.harness.create_subscriber(balance="1000.00")
+    recipient = await south.harness.create_subscriber(first_name="Fatu", last_name="Sesay")
+    response = await north.send(sender, recipient, "200.00")
+    assert response.status_code == 200, response.text
+    await set_suspended(south, is_suspended=True)
+    await north.deliver()
+    transfer_id: str = response.json()["transaction_id"]
+    return sender, recipient, transfer_id
+
+
+async def set_suspended(book: Book, *, is_suspended: bool) -> None:
+    action = "suspend" if is_suspended else "activate"
+    response = await book.harness.post(
+        f"{V1}/admin/partners/{book.peer.partner_id}/{action}",
+        json={"reason": "incident"},
+        auth=await book.harness.create_admin("A"),
+    )
+    assert response.status_code == 200, response.text
+
+
+async def refuse_for_a_day(book: Book) -> None:
+    await book.services.database.execute(
+        "UPDATE book_transfers SET refused_since = $1 WHERE status = 'pending'",
+        book.services.clock() - MAX_REFUSED - timedelta(seconds=1),
+    )
+    await book.deliver()
+
+
+async def get_transfer(book: Book, transfer_id: str) -> dict[str, Any]:
+    response = await book.harness.get(
+        f"{V1}/books/transfers/{transfer_id}", auth=await book.harness.create_admin("F")
+    )
+    assert response.status_code == 200, response.text
+    record: dict[str, Any] = response.json()
+    return record
+
+
+async def decide(book: Book, transfer_id: str, decision: str) -> httpx2.Response:
+    return await book.harness.post(
+        f"{V1}/books/transfers/{transfer_id}/{decision}",
+        json={"reason": "The other book has closed"} if decision == "return" else None,
+        auth=await book.harness.create_admin("F"),
+    )
+
+
+async def require_amounts(
+    books: Books, people: tuple[dict[str, Any], dict[str, Any]], sent: str, received: str
+) -> None:
+    north, south = books
+    sender, recipient = people
+    assert await north.get_balance(sender["id"]) == sent
+    assert await south.get_balance(recipient["id"]) == received
+    for book in books:
+        await require_balanced_books(book.services.database)
+    assert await north.get_clearing_balance() == -await south.get_clearing_balance()
+
+
+async def test_refusal_that_is_not_final_is_repeated_with_growing_pauses(books: Books) -> None:
+    north, south = books
+    sender, recipient, transfer_id = await send_refused(books)
+    pauses = []
+    for _ in range(12):
+        await north.deliver()
+        row = await north.services.database.fetchrow(
+            "SELECT next_attempt_at - now() AS pause FROM book_transfers"
+        )
+        pauses.append(row["pause"].total_seconds())
+    assert pauses[0] < 10
+    assert 600 < pauses[-1] < 1200
+    record = await get_transfer(north, transfer_id)
+    assert (record["status"], record["error"]) == ("pending", "PARTNER_SUSPENDED")
+    assert record["refused_since"] is not None
+    await set_suspended(south, is_suspended=False)
+    await north.deliver()
+    assert (await get_transfer(north, transfer_id))["status"] == "delivered"
+    await require_amounts(books, (sender, recipient), "797.00", "200.00")
+
+
+async def test_transfer_that_is_refused_for_a_day_stops_and_can_be_retried(books: Books) -> None:
+    north, south = books
+    sender, recipient, transfer_id = await send_refused(books)
+    await refuse_for_a_day(north)
+    record = await get_transfer(north, transfer_id)
+    assert (record["status"], record["next_attempt_at"]) == ("stopped", None)
+    requests = len(north.link.requests)
+    await north.deliver()
+    assert len(north.link.requests) == requests, "a stopped transfer is not repeated"
+    await set_suspended(south, is_suspended=False)
+    response = await decide(north, transfer_id, "retry")
+    assert (response.status_code, response.json()["status"]) == (200, "pending")
+    assert response.json()["refused_since"] is None
+    await north.worker.deliver_due()
+    assert (await get_transfer(north, transfer_id))["status"] == "delivered"
+    await require_amounts(books, (sender, recipient), "797.00", "200.00")
+    assert parse_error(await decide(north, transfer_id, "retry")) == (409, "ALREADY_RESOLVED")
+    assert parse_error(await decide(north, transfer_id, "return")) == (409, "ALREADY_RESOLVED")
+
+
+async def test_return_waits_until_the_other_book_has_refused_for_good(books: Books) -> None:
+    north, south = books
+    sender, recipient, transfer_id = await send_refused(books)
+    assert (await get_transfer(north, transfer_id))["can_return"]
+    response = await decide(north, transfer_id, "return")
+    assert response.status_code == 200, response.text
+    assert not response.json()["can_return"]
+    await north.deliver()
+    assert await north.get_balance(sender["id"]) == "797.00", "the other book has not confirmed it"
+    await set_suspended(south, is_suspended=False)
+    await north.deliver()
+    record = await get_transfer(north, transfer_id)
+    assert (record["status"], record["refusal_code"]) == ("returned", "TRANSFER_CANCELLED")
+    await require_amounts(books, (sender, recipient), "1000.00", "0.00")
+    audit = await north.services.database.fetch(
+        "SELECT event, reason FROM audit_entries WHERE resource_id = $1 AND event LIKE '%return%'",
+        transfer_id,
+    )
+    assert [tuple(row) for row in audit] == [
+        ("transaction.return_requested", "The other book has closed")
+    ]
+
+
+async def test_late_request_for_a_canceled_transfer_credits_nothing(books: Books) -> None:
+    north, south = books
+    sender, recipient, transfer_id = await send_refused(books)
+    await set_suspended(south, is_suspended=False)
+    await decide(north, transfer_id, "return")
+    await north.deliver()
+    late = await south.harness.post(
+        f"{V1}/books/transfers",
+        json={
+            "recipient_id": recipient["id"], "sender_name": "Aminata K.", "amount": "200.00",
+            "currency": "SLE", "request_id": transfer_id,
+        },
+        auth=south.peer,
+    )  # fmt: skip
+    assert parse_error(late) == (409, "TRANSFER_CANCELLED")
+    assert late.headers["Idempotent-Replayed"] == "true"
+    await require_amounts(books, (sender, recipient), "1000.00", "0.00")
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+async def test_return_of_a_credited_transfer_moves_no_money(books: Books, is_lost: bool) -> None:
+    """The credit's response was lost, and staff decide before the next attempt."""
+    north, south = books
+    sender = await north.harness.create_subscriber(balance="1000.00")
+    recipient = await south.harness.create_subscriber()
+    response = await north.send(sender, recipient, "200.00")
+    north.link.faults = iter(["unanswered"])
+    await north.deliver()
+    transfer_id = response.json()["transaction_id"]
+    assert (await decide(north, transfer_id, "return")).status_code == 200
+    north.link.faults = iter(["unanswered"] if is_lost else [])
+    for _ in range(2):
+        await north.deliver()
+    assert (await get_transfer(north, transfer_id))["status"] == "delivered"
+    await require_amounts(books, (sender, recipient), "797.00", "200.00")
+
+
+async def test_sender_who_becomes_restricted_between_two_attempts_is_delivered_once(
+    books: Books,
+) -> None:
+    """The name that the other book gets changes, and the first response was lost."""
+    north, south = books
+    sender = await north.harness.create_subscriber(balance="1000.00")
+    recipient = await south.harness.create_subscriber()
+    await north.send(sender, recipient, "200.00")
+    north.link.faults = iter(["unanswered"])
+    await north.deliver()
+    await north.services.database.execute(
+        "UPDATE subscribers SET restricted = true WHERE phone_number = $1", sender["phone_number"]
+    )
+    await north.deliver()
+    assert await north.list_statuses() == ["delivered"]
+    assert await south.get_balance(recipient["id"]) == "200.00"
+
+
+async def test_transfer_under_review_cannot_be_returned(books: Books) -> None:
+    north, south = books
+    sender = await north.harness.create_subscriber(balance="1000.00")
+    recipient = await south.harness.create_subscriber()
+    await north.services.database.execute(
+        "UPDATE compliance_rules SET threshold = 10000 WHERE name = 'Large amount'"
+    )
+    north.services.ledger.invalidate_rules()
+    response = await north.send(sender, recipient, "200.00")
+    transfer_id = response.json()["transaction_id"]
+    assert not (await get_transfer(north, transfer_id))["can_return"]
+    assert parse_error(await decide(north, transfer_id, "return")) == (409, "NOT_REVERSIBLE")
+
+
+async def test_list_shows_transfers_by_status(books: Books) -> None:
+    north, _ = books
+    _, _, transfer_id = await send_refused(books)
+    await refuse_for_a_day(north)
+    auth = await north.harness.create_admin("F")
+    found = {}
+    for status in ("stopped", "pending"):
+        response = await north.harness.get(f"{V1}/books/transfers?status={status}", auth=auth)
+        found[status] = [(row["id"], row["book"], row["amount"]) for row in response.json()["data"]]
+    assert found == {"stopped": [(transfer_id, "south", "200.00")], "pending": []}
+
+
+async def test_return_can_require_approval(books: Books) -> None:
+    north, south = books
+    sender, recipient, transfer_id = await send_refused(books)
+    await set_rules(north.harness, build_rule("reversals", above="100"))
+    approval = require_held(await decide(north, transfer_id, "return"))
+    assert not (await get_transfer(north, transfer_id))["return_requested_at"]
+    await approve(north.harness, approval)
+    await set_suspended(south, is_suspended=False)
+    await north.deliver()
+    await require_amounts(books, (sender, recipient), "1000.00", "0.00")
