@@ -661,7 +661,7 @@ export class Operations extends Transport {
    * transaction there. The money comes from the partner's account, within its overdraft limit, and
    * the recipient's limits and the compliance rules of this book apply.
    *
-   * The transfer is refused for good if a decline is replayed, or if the recipient does not exist.
+   * The refusal is final if a decline is replayed, or if the recipient does not exist.
    * The other book then returns the money to the sender. After a review, a replay has the outcome:
    * `completed`, or the decline.
    *
@@ -684,7 +684,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * Refuse a transfer for good, unless it was decided before.
+   * Refuse a transfer permanently, unless it was decided before.
    *
    * Only a partner that represents another book can do this, before it returns the money to the
    * sender. The response is 409 `TRANSFER_CANCELLED`, or the earlier decline: the transfer was not
@@ -721,7 +721,7 @@ export class Operations extends Transport {
   /**
    * Return a transfer that the other book has not credited.
    *
-   * The other book is asked first to refuse the transfer for good, until it responds. Then the
+   * First, the other book must confirm that it will never credit the transfer. Then the
    * amount and the fee go back to the sender, who gets a message. If the other book has credited the
    * transfer, it ends as `delivered`, and no money moves. A return cannot be withdrawn.
    *

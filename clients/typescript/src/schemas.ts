@@ -886,7 +886,7 @@ export interface BookTransferReceipt {
  *
  * `error` is what the last attempt met: an error code of the other book or of this ledger, or
  * `UNDER_REVIEW` here, `UNDER_REVIEW_ELSEWHERE`, `BOOK_NOT_CONFIGURED` or `NO_RESPONSE`.
- * `refusal_code` is why the other book refused the transfer for good.
+ * `refusal_code` is the final refusal of the other book.
  */
 export interface BookTransferRecord {
   id: string;

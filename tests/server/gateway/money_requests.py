@@ -97,7 +97,7 @@ async def prepare_book_transfer(harness: Harness, path: str) -> MoneyCase:
     recipient = await harness.create_subscriber()
     body = {"recipient_id": recipient["id"], "sender_name": "Aminata K.", "amount": "100"}
     auth = await configure_peer(harness)
-    return MoneyCase(path, body, auth, {"memo": "rent"}, declined_fields={"amount": "2000000"})
+    return MoneyCase(path, body, auth, {"amount": "99"}, declined_fields={"amount": "2000000"})
 
 
 @register_case("/api/v1/transactions/{id}/reverse")

@@ -137,6 +137,9 @@ GROUPS: Final = (
                         (WorkQueueName.PAYOUTS,),
                     ),
                     Page("/console/batches", "Batches", "GET /api/v1/batches"),
+                    Page(
+                        "/console/book-transfers", "Book transfers", "GET /api/v1/books/transfers"
+                    ),
                     Page("/console/bank-accounts", "Bank accounts", "GET /api/v1/bank-accounts"),
                     Page(
                         "/console/bank-statements",

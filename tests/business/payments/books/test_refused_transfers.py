@@ -10,7 +10,7 @@ from builders.approvals import approve, build_rule, require_held, set_rules
 from builders.books import V1, Book
 from builders.ledger import require_balanced_books
 from harness import parse_error
-from tapgate.business.payments.books.delivery import Meaning, get_meaning
+from tapgate.business.payments.books.delivery import ErrorKind, classify
 from tapgate.business.payments.books.outgoing import MAX_REFUSED
 from tapgate_client.exceptions import ApiConnectionError, ApiError, TapgateError
 from tapgate_client.schemas.common import ErrorBody
@@ -25,29 +25,29 @@ def build_error(status: int, code: str, *, replayed: bool = False) -> ApiError:
 
 
 @pytest.mark.parametrize(
-    ("error", "meaning"),
+    ("error", "kind"),
     [
-        (build_error(403, "SUBSCRIBER_BLOCKED", replayed=True), Meaning.FINAL),
-        (build_error(404, "SUBSCRIBER_NOT_FOUND"), Meaning.FINAL),
-        (build_error(409, "TRANSFER_CANCELLED"), Meaning.FINAL),
-        (build_error(403, "SUBSCRIBER_BLOCKED"), Meaning.REFUSED),
-        (build_error(401, "UNAUTHORIZED"), Meaning.REFUSED),
-        (build_error(403, "FORBIDDEN"), Meaning.REFUSED),
-        (build_error(403, "PARTNER_SUSPENDED"), Meaning.REFUSED),
-        (build_error(404, "NOT_FOUND"), Meaning.REFUSED),
-        (build_error(409, "DUPLICATE_REQUEST"), Meaning.REFUSED),
-        (build_error(409, "DUPLICATE_REFERENCE"), Meaning.REFUSED),
-        (build_error(422, "VALIDATION_FAILED"), Meaning.REFUSED),
-        (build_error(429, "RATE_LIMITED"), Meaning.UNAVAILABLE),
-        (build_error(500, "INTERNAL_ERROR"), Meaning.UNAVAILABLE),
-        (build_error(503, "SERVICE_UNAVAILABLE"), Meaning.UNAVAILABLE),
-        (ApiConnectionError("no route"), Meaning.UNAVAILABLE),
+        (build_error(403, "SUBSCRIBER_BLOCKED", replayed=True), ErrorKind.FINAL),
+        (build_error(404, "SUBSCRIBER_NOT_FOUND"), ErrorKind.FINAL),
+        (build_error(409, "TRANSFER_CANCELLED"), ErrorKind.FINAL),
+        (build_error(403, "SUBSCRIBER_BLOCKED"), ErrorKind.REFUSED),
+        (build_error(401, "UNAUTHORIZED"), ErrorKind.REFUSED),
+        (build_error(403, "FORBIDDEN"), ErrorKind.REFUSED),
+        (build_error(403, "PARTNER_SUSPENDED"), ErrorKind.REFUSED),
+        (build_error(404, "NOT_FOUND"), ErrorKind.REFUSED),
+        (build_error(409, "DUPLICATE_REQUEST"), ErrorKind.REFUSED),
+        (build_error(409, "DUPLICATE_REFERENCE"), ErrorKind.REFUSED),
+        (build_error(422, "VALIDATION_FAILED"), ErrorKind.REFUSED),
+        (build_error(429, "RATE_LIMITED"), ErrorKind.UNAVAILABLE),
+        (build_error(500, "INTERNAL_ERROR"), ErrorKind.UNAVAILABLE),
+        (build_error(503, "SERVICE_UNAVAILABLE"), ErrorKind.UNAVAILABLE),
+        (ApiConnectionError("no route"), ErrorKind.UNAVAILABLE),
     ],
 )
 def test_only_a_stored_decline_or_an_unknown_recipient_is_final(
-    error: TapgateError, meaning: Meaning
+    error: TapgateError, kind: ErrorKind
 ) -> None:
-    assert get_meaning(error) is meaning
+    assert classify(error) is kind
 
 
 async def send_refused(books: Books) -> tuple[dict[str, Any], dict[str, Any], str]:
@@ -169,9 +169,8 @@ async def test_return_waits_until_the_other_book_has_refused_for_good(books: Boo
         "SELECT event, reason FROM audit_entries WHERE resource_id = $1 AND event LIKE '%return%'",
         transfer_id,
     )
-    assert [tuple(row) for row in audit] == [
-        ("transaction.return_requested", "The other book has closed")
-    ]
+    expected = ("transaction.return_requested", "The other book has closed")
+    assert [tuple(row) for row in audit] == [expected]
 
 
 async def test_late_request_for_a_canceled_transfer_credits_nothing(books: Books) -> None:

@@ -56,9 +56,9 @@ class BooksOperations(OperationGroup[M]):
         transaction there. The money comes from the partner's account, within its overdraft limit,
         and the recipient's limits and the compliance rules of this book apply.
 
-        The transfer is refused for good if a decline is replayed, or if the recipient does not
-        exist. The other book then returns the money to the sender. After a review, a replay has the
-        outcome: `completed`, or the decline.
+        The refusal is final if a decline is replayed, or if the recipient does not exist. The other
+        book then returns the money to the sender. After a review, a replay has the outcome:
+        `completed`, or the decline.
 
         Access: a partner's signature.
 
@@ -88,7 +88,7 @@ class BooksOperations(OperationGroup[M]):
         amount: Money,
         currency: str | None = None,
     ) -> BookTransferReceipt:
-        """Refuse a transfer for good, unless it was decided before.
+        """Refuse a transfer permanently, unless it was decided before.
 
         Only a partner that represents another book can do this, before it returns the money to the
         sender. The response is 409 `TRANSFER_CANCELLED`, or the earlier decline: the transfer was
@@ -163,9 +163,9 @@ class BooksOperations(OperationGroup[M]):
     def return_transfer(self, id: str, *, reason: str) -> BookTransferRecord:
         """Return a transfer that the other book has not credited.
 
-        The other book is asked first to refuse the transfer for good, until it responds. Then the
-        amount and the fee go back to the sender, who gets a message. If the other book has credited
-        the transfer, it ends as `delivered`, and no money moves. A return cannot be withdrawn.
+        First, the other book must confirm that it will never credit the transfer. Then the amount
+        and the fee go back to the sender, who gets a message. If the other book has credited the
+        transfer, it ends as `delivered`, and no money moves. A return cannot be withdrawn.
 
         Access: an admin (finance_user, system_admin). An admin with a second factor must have
         verified it recently.

@@ -110,7 +110,7 @@ class BookTransferRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     `error` is what the last attempt met: an error code of the other book or of this ledger, or
     `UNDER_REVIEW` here, `UNDER_REVIEW_ELSEWHERE`, `BOOK_NOT_CONFIGURED` or `NO_RESPONSE`.
-    `refusal_code` is why the other book refused the transfer for good.
+    `refusal_code` is the final refusal of the other book.
     """
 
     id: Annotated[Id, Example("txn_0800000000000")]

@@ -3,7 +3,7 @@
 Money goes back to the sender only after a final refusal: the other book has stored it, or it can
 never credit the transfer. Every other error leaves open whether an earlier request was credited,
 for example by a node with another release, or before the key was revoked. Such a transfer is
-repeated, or canceled: the other book then either refuses it for good, or says that it was credited.
+repeated, or canceled: the other book then refuses it permanently, or says that it was credited.
 """
 
 from enum import Enum
@@ -28,7 +28,7 @@ _REFUSAL_STATUSES: Final = frozenset(range(400, 429)) - {408, 425}
 _FINAL_CODES: Final = frozenset({Code.SUBSCRIBER_NOT_FOUND.value, Code.TRANSFER_CANCELLED.value})
 
 
-class Meaning(Enum):
+class ErrorKind(Enum):
     """What an error says about a transfer."""
 
     FINAL = "it will never be credited"
@@ -52,12 +52,12 @@ class Transfer(NamedTuple):
         return ids.encode(ids.TRANSACTION, self.id)
 
 
-def get_meaning(error: TapgateError) -> Meaning:
+def classify(error: TapgateError) -> ErrorKind:
     if not isinstance(error, PeerError):
-        return Meaning.UNAVAILABLE
+        return ErrorKind.UNAVAILABLE
     if error.replayed or error.code in _FINAL_CODES:
-        return Meaning.FINAL
-    return Meaning.REFUSED if error.status in _REFUSAL_STATUSES else Meaning.UNAVAILABLE
+        return ErrorKind.FINAL
+    return ErrorKind.REFUSED if error.status in _REFUSAL_STATUSES else ErrorKind.UNAVAILABLE
 
 
 def get_code(error: TapgateError) -> str:
@@ -73,7 +73,7 @@ async def send(peers: BookPeers, transfer: Transfer) -> BookTransferReceipt:
     try:
         return await _send_once(peers, transfer)
     except PeerError as error:
-        if get_meaning(error) is not Meaning.REFUSED:
+        if classify(error) is not ErrorKind.REFUSED:
             raise
         return await _send_once(peers, transfer)
 

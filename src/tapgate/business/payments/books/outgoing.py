@@ -17,7 +17,7 @@ import asyncpg
 import structlog
 
 from tapgate.business.payments.books import delivery
-from tapgate.business.payments.books.delivery import Meaning
+from tapgate.business.payments.books.delivery import ErrorKind
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Reversal
@@ -137,12 +137,12 @@ class BookTransferWorker:
 
     async def _handle_error(self, job: _Job, error: TapgateError) -> None:
         code = delivery.get_code(error)
-        match delivery.get_meaning(error):
-            case Meaning.FINAL:
+        match delivery.classify(error):
+            case ErrorKind.FINAL:
                 await self._return(job, code)
-            case Meaning.REFUSED:
+            case ErrorKind.REFUSED:
                 await self._repeat_later(job, code)
-            case Meaning.UNAVAILABLE:
+            case ErrorKind.UNAVAILABLE:
                 await self._postpone(job, code)
 
     async def _repeat_later(self, job: _Job, code: str) -> None:

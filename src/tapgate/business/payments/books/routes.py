@@ -79,7 +79,7 @@ async def receive_transfer(
     transaction there. The money comes from the partner's account, within its overdraft limit, and
     the recipient's limits and the compliance rules of this book apply.
 
-    The transfer is refused for good if a decline is replayed, or if the recipient does not exist.
+    The refusal is final if a decline is replayed, or if the recipient does not exist.
     The other book then returns the money to the sender. After a review, a replay has the outcome:
     `completed`, or the decline.
     """
@@ -105,7 +105,7 @@ async def receive_transfer(
 async def cancel_transfer(
     request: RequestContext, body: BookTransferCancellation
 ) -> Reply[BookTransferReceipt]:
-    """Refuse a transfer for good, unless it was decided before.
+    """Refuse a transfer permanently, unless it was decided before.
 
     Only a partner that represents another book can do this, before it returns the money to the
     sender. The response is 409 `TRANSFER_CANCELLED`, or the earlier decline: the transfer was not

@@ -81,7 +81,7 @@ async def return_transfer(
 ) -> BookTransferRecord:
     """Return a transfer that the other book has not credited.
 
-    The other book is asked first to refuse the transfer for good, until it responds. Then the
+    First, the other book must confirm that it will never credit the transfer. Then the
     amount and the fee go back to the sender, who gets a message. If the other book has credited the
     transfer, it ends as `delivered`, and no money moves. A return cannot be withdrawn.
     """
