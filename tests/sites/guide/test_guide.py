@@ -73,6 +73,34 @@ def test_adjacent_examples_in_different_languages_are_tabs() -> None:
         assert "tabs" not in render("".join(map(fence, languages)), str).html, languages
 
 
+def test_table_with_many_columns_is_a_list_of_records_with_labels() -> None:
+    narrow, wide = (
+        "\n".join("|" + row * columns for row in (" A |", " --- |", " `x` |")) for columns in (4, 5)
+    )
+    assert 'class="table wide"' not in render(narrow, lambda link: link).html
+    page = render(wide, lambda link: link).html
+    assert 'class="table wide"' in page
+    assert page.count('<td data-label="A"><code>x</code></td>') == 5
+
+
+async def test_handbook_can_be_read_in_both_languages(guide: httpx2.AsyncClient) -> None:
+    for name in ("agent", "customer"):
+        english = (await guide.get(f"/guide/handbooks/{name}")).text
+        french = (await guide.get(f"/guide/handbooks/fr/{name}")).text
+        assert f'<a href="/guide/handbooks/fr/{name}" hreflang="fr" lang="fr">' in english
+        assert f'<a href="/guide/handbooks/{name}" hreflang="en" lang="en">' in french
+        assert '<article class="prose" lang="fr">' in french
+        assert f'<li><a href="/guide/handbooks/fr/{name}"' not in english
+    assert "hreflang" not in (await guide.get("/guide/handbooks/cashier")).text
+
+
+def test_handbooks_are_listed_without_the_name_of_their_section() -> None:
+    labels = {document.slug: document.label for document in SITE.contents.documents}
+    assert labels["handbooks/agent-manager"] == "Agent manager"
+    assert labels["runbooks/disk-full"] == "Disk full"
+    assert labels["webhooks"] == "Webhooks"
+
+
 def test_navigation_names_only_existing_documents() -> None:
     named = {slug for slugs in SECTIONS.values() for slug in slugs if not slug.endswith("*")}
     assert named <= SITE.contents.by_slug.keys()

@@ -24,6 +24,11 @@ DECISIONS: Final = "Decisions"
 #: Folder of the API reference, whose pages show the operations of the running gateway.
 API_FOLDER: Final = "api"
 
+#: Languages of documents, each in its own words.
+SOURCE: Final = "en"
+TRANSLATIONS: Final = ("fr",)
+LANGUAGE_NAMES: Final = {SOURCE: "English", "fr": "Français"}
+
 #: Navigation sections. `folder/*` means the other documents in a folder.
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Get started": ("", "quick-start", "console", "simulators", "glossary"),
@@ -94,6 +99,17 @@ class Document(NamedTuple):
     file: Traversable
 
     @property
+    def language(self) -> str:
+        """Language of the text. Translations are in a folder with the name of their language."""
+        return self.source.parent.name if self.source.parent.name in TRANSLATIONS else SOURCE
+
+    @property
+    def label(self) -> str:
+        """Title in lists of its section, without the section's name: `Agent`."""
+        kind, _, rest = self.title.partition(": ")
+        return rest[:1].upper() + rest[1:] if rest and f"{kind}s" == self.section else self.title
+
+    @property
     def url(self) -> str:
         return f"/guide/{self.slug}" if self.slug else "/guide"
 
@@ -131,10 +147,20 @@ class Contents:
         }
 
     def list_sections(self) -> dict[str, list[Document]]:
+        """Return the documents by section. Translations are linked by their originals only."""
         sections: dict[str, list[Document]] = {}
         for document in self.documents:
-            sections.setdefault(document.section, []).append(document)
+            if document.language == SOURCE:
+                sections.setdefault(document.section, []).append(document)
         return sections
+
+    def list_translations(self, document: Document) -> list[Document]:
+        """Return a document in each of its languages, the original first; none if it has one."""
+        name, folder = document.source.name, document.source.parent
+        folder = folder if document.language == SOURCE else folder.parent
+        paths = (folder / name, *(folder / language / name for language in TRANSLATIONS))
+        found = [self.by_source[path] for path in paths if path in self.by_source]
+        return found if len(found) > 1 else []
 
 
 def _expand(slugs: tuple[str, ...], remaining: list[str]) -> Iterator[str]:

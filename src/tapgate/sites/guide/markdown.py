@@ -16,6 +16,8 @@ from pygments.lexers import get_lexer_by_name
 from tapgate.sites.guide.anchors import AnchorRegistry
 
 _TASK: Final = "[ ] "
+#: More columns do not fit beside the navigation without breaking names.
+_MIN_WIDE_COLUMNS: Final = 5
 _LEXERS: Final = {
     "html": "html",
     "http": "http",
@@ -95,8 +97,28 @@ class _Renderer(RendererHTML):
         alt = escape(token.content)
         return f'<img src="{escape(url)}" alt="{alt}" loading="lazy">' if url else alt
 
-    def table_open(self, *_: Any) -> str:
-        return '<div class="table" tabindex="0" role="group" aria-label="Table"><table>\n'
+    def table_open(
+        self, tokens: Sequence[Token], index: int, options: Any, env: MutableMapping[str, Any]
+    ) -> str:
+        """A table with many columns is a list of records, whose values have labels."""
+        heads = _list_heads(tokens, index)
+        env["labels"], wide = None, ""
+        if len(heads) >= _MIN_WIDE_COLUMNS:
+            env["labels"], wide = heads, " wide"
+        return f'<div class="table{wide}" tabindex="0" role="group" aria-label="Table"><table>\n'
+
+    def tr_open(
+        self, tokens: Sequence[Token], index: int, options: Any, env: MutableMapping[str, Any]
+    ) -> str:
+        env["column"] = 0
+        return "<tr>\n"
+
+    def td_open(
+        self, tokens: Sequence[Token], index: int, options: Any, env: MutableMapping[str, Any]
+    ) -> str:
+        labels, column = env["labels"], env["column"]
+        env["column"] += 1
+        return f'<td data-label="{escape(labels[column])}">' if labels else "<td>"
 
     def table_close(self, *_: Any) -> str:
         return "</table></div>\n"
@@ -143,6 +165,17 @@ class _Renderer(RendererHTML):
     ) -> str:
         content = tokens[index].content
         return "" if content.startswith("<!--") else escape(content)
+
+
+def _list_heads(tokens: Sequence[Token], index: int) -> list[str]:
+    """Return the column heads of the table that opens at `index`."""
+    heads = []
+    for position in range(index, len(tokens)):
+        if tokens[position].type == "thead_close":
+            break
+        if tokens[position].type == "th_open":
+            heads.append(get_plain_text(tokens[position + 1]))
+    return heads
 
 
 def _get_language(token: Token) -> str:

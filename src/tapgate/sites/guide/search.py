@@ -29,7 +29,7 @@ _SECTION_WEIGHTS: Final = {
     "Decisions": 0.3,
 }
 _HEADING: Final = re.compile(r"^(#{1,6}) (.+)$")
-_MARKUP: Final = re.compile(r"<!--.*?-->|\]\([^)]*\)|[`*|\[]|^\s*[-#:| ]+$|^> ", re.MULTILINE)
+_MARKUP: Final = re.compile(r"<!--.*?-->|\]\([^)]*\)|^\s*[-#:| ]+$|[`*|\[]|^> ", re.MULTILINE)
 _SPACES: Final = re.compile(r"\s+")
 
 

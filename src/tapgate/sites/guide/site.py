@@ -21,7 +21,14 @@ from tapgate.http.rate_limits.throttle import build_rate_limit_error
 from tapgate.http.rate_limits.token_buckets import RateLimit
 from tapgate.runtime.client_addresses import get_address_key
 from tapgate.runtime.thread_pool import BoundedThreadPool
-from tapgate.sites.guide.contents import API_FOLDER, DECISIONS, FILE_TYPES, Contents, Document
+from tapgate.sites.guide.contents import (
+    API_FOLDER,
+    DECISIONS,
+    FILE_TYPES,
+    LANGUAGE_NAMES,
+    Contents,
+    Document,
+)
 from tapgate.sites.guide.search import MAX_QUERY_LENGTH, SearchIndex
 from tapgate_client.errors import ApiError, Code
 
@@ -149,6 +156,8 @@ class GuideSite:
             document=document,
             body=Markup(rendered.html),  # noqa: S704 - the renderer escapes text
             headings=[heading for heading in rendered.headings if heading.level in (2, 3)],
+            languages=self.contents.list_translations(document),
+            language_names=LANGUAGE_NAMES,
             **_find_neighbors(document, self.contents.documents),
         )
 
@@ -240,7 +249,11 @@ class GuideSite:
 def _find_neighbors(document: Document, listed: Sequence[Document]) -> dict[str, Any]:
     """Return the previous and the next document. Readers are not led to the decisions."""
     is_decision = document.section == DECISIONS
-    listed = [each for each in listed if (each.section == DECISIONS) == is_decision]
+    listed = [
+        each
+        for each in listed
+        if (each.section == DECISIONS) == is_decision and each.language == document.language
+    ]
     place = listed.index(document)
     return {
         "previous": listed[place - 1] if place else None,
