@@ -66,6 +66,7 @@ _PARTIAL_PATHS: Final = {
     "/console/logo.png",
     "/console/ledger/gl-codes",
     "/console/ledger/journal",
+    "/console/ledger/seal",
     "/console/kyc/next",
     "/console/payout-runs/{id}/file",
     "/console/bank-statements/lines/{id}/candidates",

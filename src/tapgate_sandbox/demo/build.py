@@ -9,6 +9,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from tapgate.auth.actors import SYSTEM_ACTOR
+from tapgate.business.reporting.operations import verify_ledger
 from tapgate.business.staff.api_keys import operations as api_keys
 from tapgate.core.settings import Settings
 from tapgate.core.settings.business import Receipts
@@ -112,6 +113,13 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
                 has_unknown_holder=True,
                 api_keys=services.authenticator.api_keys,
             )
+        await verify_ledger(
+            services.database,
+            SYSTEM_ACTOR,
+            services.clock,
+            services.new_id,
+            vault=services.vault,
+        )
         lines = example_requests.render_examples(
             country,
             example_requests.build_context(settings, key, sys.argv[0]),

@@ -32,6 +32,10 @@ async def test_finance_sees_balances_and_downloads_the_journal(
     assert (await finance.get(f"{URL}/entries")).headers["Location"] == URL
     pattern = r'<td data-label="(Debit|Credit)" class="money labeled end">1,000.00</td>'
     assert re.findall(pattern, text)
+    assert "not been verified yet" in await finance.get_page_text(f"{URL}/seal")
+    assert (await finance.submit_action("ledger.verify")).status_code == 200
+    seal = await finance.get_page_text(f"{URL}/seal")
+    assert "Debits = credits" in seal and re.search(r"verified <time.*\(\d+ ledger entries\)", seal)
     yesterday = get_today(harness) - timedelta(days=1)
     before = await finance.get_page_text(f"{URL}?as_of={yesterday}")
     assert before.count("900.00") == 0

@@ -31,9 +31,13 @@ def test_amounts_numbers_and_percentages_have_the_separators_of_the_language() -
 @pytest.mark.parametrize(
     ("typed", "english", "french"),
     [
-        ("1 234,50", "1234,50", "1234.50"),
+        ("1 234,50", "1234.50", "1234.50"),
+        ("1 234.50", "1234.50", "1234.50"),
+        ("1, 234", "1234", "1.234"),
+        ("1 234,567", "1234,567", "1234.567"),
+        ("1,50", "1,50", "1.50"),
         ("1,234.50", "1234.50", "1234.50"),
-        ("1.234,50", "1.234,50", "1234.50"),
+        ("1.234,50", "1234.50", "1234.50"),
         ("1234.5", "1234.5", "1234.5"),
         ("12,5", "12,5", "12.5"),
         # A French comma is never a separator of thousands: the API rejects three decimals.

@@ -4,6 +4,8 @@ import re
 from typing import Final, NamedTuple
 
 _SPACES: Final = re.compile(r"[\s\u00a0\u202f']")
+#: Thousands apart and a comma before at most two decimals, which can only be one number.
+_FRENCH: Final = re.compile(r"\d[\s\u00a0\u202f']\d{3},\d{1,2}$")
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
 #: Amount with decimals or a currency: a number alone may be a name or a reference.
 _AMOUNT: Final = re.compile(r"(-?\d[\d,]*(?:\.\d+)?) ([A-Z]{3})|(-?\d[\d,]*\.\d+)")
@@ -50,14 +52,15 @@ class NumberFormat(NamedTuple):
     def clean(self, text: str | None) -> str | None:
         """Return a number that someone typed in the form that the API accepts.
 
-        `1,000.00` and `1 000.00` become `1000.00`. Where the decimal separator is a comma,
-        `1 234,50`, `1.234,50` and `1,234.50` become `1234.50`. A comma that could be either is
-        read as this language writes it; one that fits neither is kept, and the API rejects it.
+        `1,234.50`, `1.234,50` and `1 234,50` become `1234.50` in every language, because the first
+        separator can only be that of thousands. With a single separator, the language decides:
+        `1,50` is a number in French, and in English probably a slip of `1,500`. It is kept, and the
+        API rejects it.
         """
         if text is None:
             return None
         compact = _SPACES.sub("", text)
-        for group, point in self._list_readings(compact):
+        for group, point in self._list_readings(compact, is_french=bool(_FRENCH.search(text))):
             pattern = (
                 rf"-?(?:\d+|\d{{1,3}}(?:{re.escape(group)}\d{{3}})+)(?:{re.escape(point)}\d*)?"
             )
@@ -65,12 +68,12 @@ class NumberFormat(NamedTuple):
                 return compact.replace(group, "").replace(point, ".")
         return compact
 
-    def _list_readings(self, text: str) -> list[tuple[str, str]]:
+    def _list_readings(self, text: str, *, is_french: bool) -> list[tuple[str, str]]:
         """Return the separators of thousands and decimals to try, in order."""
-        if self.point == ".":
-            return [(",", ".")]
         if "," in text and "." in text:
             return [(".", ","), (",", ".")]
+        if self.point == ".":
+            return [("", ",")] if is_french else [(",", ".")]
         # With one kind of separator, it is the decimal one: 1.500 would else become 1500.
         return [("", ","), ("", ".")]
 

@@ -5,7 +5,14 @@ const POLL_IDLE_MS = 2500;
 const EXPECTING_MS = 12_000;
 const MAX_SHOWN = 30;
 const element = (id) => document.getElementById(id);
-const timeFormat = new Intl.DateTimeFormat(document.documentElement.lang, { timeStyle: "medium", hourCycle: "h23" });
+const language = document.documentElement.lang;
+const timeFormat = new Intl.DateTimeFormat(language, { timeStyle: "medium", hourCycle: "h23" });
+
+/** `620000.00` -> `620,000.00`. The decimals are those of the API. */
+function formatAmount(amount) {
+  const digits = amount.split(".")[1]?.length ?? 0;
+  return Number(amount).toLocaleString(language, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
 
 function create(tag, className, ...children) {
   const made = document.createElement(tag);
@@ -23,14 +30,14 @@ function renderTransaction(transaction) {
     renderRow(translate("Credit"), entry.credit, entry.amount),
   ]);
   const item = create("li", transaction.status === "failed" ? "failed" : "",
-    create("p", "entry-head", link, create("span", "money", `${amount} ${currency}`)),
+    create("p", "entry-head", link, create("span", "money", `${formatAmount(amount)} ${currency}`)),
     create("p", "when", [timeFormat.format(new Date(transaction.created_at)), transaction.failure_code].filter(Boolean).join(" · ")));
   if (rows.length) item.append(create("table", "", create("tbody", "", ...rows)));
   return item;
 }
 
 function renderRow(side, name, amount) {
-  return create("tr", "", create("td", "", side), create("td", "", name), create("td", "", amount));
+  return create("tr", "", create("td", "", side), create("td", "", name), create("td", "", formatAmount(amount)));
 }
 
 /** `onTransaction(transaction)` is called for each new transaction. */

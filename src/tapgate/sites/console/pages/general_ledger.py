@@ -90,6 +90,13 @@ async def show_entries(request: PageRequest) -> Reply[bytes]:
     )
 
 
+@pages.get(f"{_PAGE_PATH}/seal")
+async def show_seal(request: PageRequest) -> Reply[bytes]:
+    """Render when the ledger was last verified."""
+    overview = await request.get("/api/v1/overview")
+    return request.render("general_ledger/seal.html", verification=overview["ledger"]["last_proof"])
+
+
 async def _build_income_statement(
     request: PageRequest, accounts: dict[str, Any], end: dict[str, Any], first_day: date
 ) -> dict[str, Any] | None:
