@@ -1,9 +1,12 @@
 """System administration: API keys, administrators, webhooks and the audit log."""
 
 import re
+from pathlib import Path
 
+from PIL import Image
 from playwright.async_api import expect
 
+from drivers.actors import Admin, require_success
 from drivers.chromium import Tab
 from drivers.deployments import Deployment
 
@@ -66,3 +69,39 @@ async def test_unknown_path_shows_a_page_with_the_navigation(tab: Tab) -> None:
     await tab.take_screenshot("not-found")
     await tab.page.get_by_role("link", name="Back to home").click()
     await tab.page.wait_for_url("**/console")
+
+
+async def test_branding_preview_follows_the_form(tab: Tab, ada: Admin, tmp_path: Path) -> None:
+    """Name, color and logo change on the receipt, in the chat and at sign-in before saving."""
+    page, dialog = tab.page, tab.page.get_by_role("dialog")
+    branding = require_success(await ada.get("admin/branding"))
+    await tab.open("/console/settings")
+    await page.get_by_role("button", name="Edit branding").click()
+    preview = dialog.get_by_role("group", name="Preview")
+    await dialog.get_by_label("Operator name").fill("City Transit")
+    await dialog.get_by_label("Color").fill("#4338ca")
+    await dialog.get_by_label("Support contact").fill("+23222000000")
+    names = preview.locator("[data-brand=name]")
+    await expect(names).to_have_text(["City Transit"] * 3)
+    await expect(preview).to_contain_text("+23222000000")
+    for part in (".chat-preview header", ".button-preview"):
+        await expect(preview.locator(part)).to_have_css("background-color", "rgb(67, 56, 202)")
+    await expect(preview.locator(".receipt")).to_have_css("border-top-color", "rgb(67, 56, 202)")
+    assert await tab.find_axe_violations() == []
+    await dialog.get_by_role("button", name="Save").click()
+    await expect(page.locator("main .chat-preview")).to_contain_text("City Transit")
+    await expect(page.locator("header .brand")).to_contain_text("City Transit")
+
+    logo = tmp_path / "logo.png"
+    Image.new("RGB", (64, 64), "#4338ca").save(logo)
+    await tab.choose_action("Upload logo")
+    await dialog.locator("input[type=file]").set_input_files(logo)
+    for image in await preview.locator(".logo").all():
+        await expect(image).to_have_attribute("src", re.compile("^blob:"))
+        assert await image.evaluate("image => image.decode().then(() => image.naturalWidth)") == 64
+    await dialog.get_by_role("button", name="Upload", exact=True).click()
+    await expect(page.locator("main .receipt .logo")).to_have_attribute(
+        "src", re.compile(r"^/console/logo\.png\?at=")
+    )
+    values = {name: branding[name] for name in ("name", "color", "support_contact")}
+    require_success(await ada.put("admin/branding", logo="", **values))

@@ -8,12 +8,22 @@
     if (COLOR.test(color)) preview.style.setProperty("--accent", color);
   }
 
+  function showLogo(preview, file) {
+    const url = URL.createObjectURL(file);
+    for (const image of preview.querySelectorAll(".logo")) image.src = url;
+  }
+
+  /** The form has either the logo or the other values. */
   function update(form) {
     const preview = form.querySelector("[data-brand-preview]");
-    paint(preview, form.elements.color.value);
+    const { color } = form.elements;
+    if (color) paint(preview, color.value);
     for (const part of preview.querySelectorAll("[data-brand]")) {
-      part.textContent = form.elements[part.dataset.brand].value;
+      const field = form.elements.namedItem(part.dataset.brand);
+      if (field) part.textContent = field.value;
     }
+    const file = form.querySelector("input[data-picture]")?.files[0];
+    if (file) showLogo(preview, file);
   }
 
   function start(root) {

@@ -49,6 +49,8 @@ ACTIONS = (
         endpoint=f"PUT {_BRANDING}",
         title="Upload a logo",
         button="Upload",
+        preview_path=_BRANDING,
+        preview_template="settings/preview_dialog.html",
         fields=(Field("logo", kind="picture", hint="PNG, at most 1024 pixels and 300 KB"),),
         success_message="Logo saved.",
     ),
