@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from tapgate.business.payments.books import outgoing
+from tapgate.business.payments.books.transfer_metrics import BookTransferMetrics
 from tapgate.business.reporting.task_metrics import TaskMetrics
 from tapgate.core.settings import Settings
 from tapgate.events.audit import chain
@@ -55,5 +56,6 @@ async def open_metrics(
                 ProviderWarningMetrics(queue_database),
                 EndpointMetrics(queue_database),
                 TaskMetrics(queue_database),
+                BookTransferMetrics(queue_database),
                 CertificateMetrics(settings, queue_database),
             ]

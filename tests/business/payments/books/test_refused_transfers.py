@@ -12,6 +12,7 @@ from builders.ledger import require_balanced_books
 from harness import parse_error
 from tapgate.business.payments.books.delivery import ErrorKind, classify
 from tapgate.business.payments.books.outgoing import MAX_REFUSED
+from tapgate.business.payments.books.transfer_metrics import BookTransferMetrics
 from tapgate_client.exceptions import ApiConnectionError, ApiError, TapgateError
 from tapgate_client.schemas.common import ErrorBody
 
@@ -252,6 +253,22 @@ async def test_list_shows_transfers_by_status(books: Books) -> None:
         response = await north.harness.get(f"{V1}/books/transfers?status={status}", auth=auth)
         found[status] = [(row["id"], row["book"], row["amount"]) for row in response.json()["data"]]
     assert found == {"stopped": [(transfer_id, "south", "200.00")], "pending": []}
+
+
+async def test_metrics_name_the_book_and_the_age(books: Books) -> None:
+    north, _ = books
+    await send_refused(books)
+    await north.services.database.execute(
+        "UPDATE transactions SET completed_at = now() - interval '1 hour'"
+        " WHERE id = (SELECT id FROM book_transfers)"
+    )
+    for stopped in (0, 1):
+        metrics = BookTransferMetrics(north.services.database)
+        await metrics.update()
+        counts, ages = (metric.samples for metric in metrics.collect())
+        assert [(item.labels, item.value) for item in counts] == [({"book": "south"}, stopped)]
+        assert 3600 <= ages[0].value < 3700
+        await refuse_for_a_day(north)
 
 
 async def test_return_can_require_approval(books: Books) -> None:
