@@ -226,3 +226,16 @@ async def test_click_before_the_scripts_have_loaded_is_repeated(tab: Tab) -> Non
     may_load.set()
     await expect(page.get_by_role("dialog").get_by_label("First name")).to_be_visible()
     await page.unroute_all()
+
+
+async def test_error_of_a_page_form_is_only_its_message(tab: Tab) -> None:
+    """The response is a whole page, whose other paragraphs must not be part of the message."""
+    tab.monitor.expected_problems = ("422",)
+    page = tab.page
+    await tab.open("/console/approvals/rules/edit")
+    await page.locator("input[name=roles_agent_fund]").first.check()
+    await page.locator("input[name=above_agent_fund]").fill("abc")
+    await page.get_by_role("button", name="Save rules").click()
+    problem = "Not saved. Float top-up: above must be a decimal number such as 500.00."
+    await expect(page.locator("#problem")).to_have_text(problem)
+    await expect(page.locator("input[name=above_agent_fund]")).to_have_value("abc")

@@ -76,7 +76,9 @@ async def test_rule_change_is_sent_for_approval(
     wrong = await ada.post_form(
         "/console/approvals/rules", {"roles_agent_fund": ["finance_user"], "above_agent_fund": "x"}
     )
-    assert (wrong.status_code, "Not saved" in wrong.text) == (422, True)
+    assert wrong.status_code == 422
+    problem = "Not saved. Float top-up: above must be a decimal number such as 500.00."
+    assert problem in _read(wrong.text)
 
 
 async def test_fee_change_shows_its_effect_and_waits_on_limits_and_fees(

@@ -119,6 +119,7 @@ def build_environment(*packages: str, language: Language = Language.EN) -> Envir
         "plural": translator.translate_plural,
         "colon": translator.translate(_COLON),
         "dash": times.DASH,
+        "approval_pages": frozenset(),  # only the console has pages with waiting requests
         "language": language,
     }
     return environment

@@ -59,7 +59,6 @@ def build_portal() -> PageSite:
             action.name: action.translate(translator) for action in ACTIONS
         }
         environment.globals["list_entries"] = list_entries
-        environment.globals["approval_pages"] = frozenset()
         environment.globals["exports"] = {}
     return PageSite(
         PORTAL,

@@ -69,13 +69,14 @@
   }
 
   // Returns the message of an error response: the API's JSON, an HTML fragment, or a whole page,
-  // in which only the message itself counts.
+  // in which only the message itself counts. A parsed page shows what is for browsers without scripts.
   function extractMessage(text) {
     try {
       const { message, error } = JSON.parse(text);
       return message || error;
     } catch {
       const { body } = new DOMParser().parseFromString(text, "text/html");
+      for (const part of body.querySelectorAll("noscript")) part.remove();
       const main = body.querySelector("main");
       const parts = main ? [...main.querySelectorAll("p.problem, .stop > h1, .stop > .lead")] : [body];
       const message = parts.map((part) => part.textContent.trim()).filter(Boolean).join(" ");

@@ -5,7 +5,10 @@ from typing import Any, Final
 
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console import step_up
+from tapgate.sites.console.form_errors import describe_value_error
+from tapgate.sites.console.labels import humanize
 from tapgate.sites.console.page_request import PageRequest
+from tapgate.sites.console.rendering import end_sentence
 from tapgate.sites.console.site import Pages
 from tapgate.sites.console.translation.translator import source_text
 from tapgate_client.errors import ApiError
@@ -160,5 +163,22 @@ def _render_form(
         amount_operations=AMOUNT_OPERATIONS,
         roles=PLATFORM_ROLES,
         endpoint=f"PUT {_RULES_PATH}",
-        error=error,
+        problem=error and _describe_error(request, rules, error),
     )
+
+
+def _describe_error(request: PageRequest, rules: list[dict[str, Any]], error: ApiError) -> str:
+    """Return an error's message, with the operation and the label of each invalid field."""
+    problems = []
+    for path, problem in (error.details or {}).get("fields", {}).items():
+        index, _, name = path.removeprefix("data[").partition("].")
+        if not (index.isdigit() and int(index) < len(rules)):
+            return end_sentence(request.translator.translate_error(error))
+        operation = humanize(rules[int(index)]["operation"])
+        label = request.translate(
+            "{operation}: {field}",
+            operation=request.translator.translate_label(operation),
+            field=request.translator.translate_field(name).lower(),
+        )
+        problems.append(end_sentence(describe_value_error(label, problem, request.translator)))
+    return " ".join(problems) or end_sentence(request.translator.translate_error(error))
