@@ -13,6 +13,8 @@ from harness import parse_error
 from tapgate.business.payments.books.delivery import ErrorKind, classify
 from tapgate.business.payments.books.outgoing import MAX_REFUSED
 from tapgate.business.payments.books.transfer_metrics import BookTransferMetrics
+from tapgate.core.id_generator import first_id_at
+from tapgate_client import ids
 from tapgate_client.exceptions import ApiConnectionError, ApiError, TapgateError
 from tapgate_client.schemas.common import ErrorBody
 
@@ -227,6 +229,31 @@ async def test_sender_who_becomes_restricted_between_two_attempts_is_delivered_o
     await north.deliver()
     assert await north.list_statuses() == ["delivered"]
     assert await south.get_balance(recipient["id"]) == "200.00"
+
+
+@pytest.mark.parametrize("path", ["", "/cancel"])
+@pytest.mark.parametrize(("age_days", "expected"), [(29, 200), (30, 422), (400, 422)])
+async def test_request_older_than_idempotency_keys_is_rejected(
+    books: Books, path: str, age_days: int, expected: int
+) -> None:
+    """It could be the repetition of a request whose idempotency key was deleted."""
+    _, south = books
+    recipient = await south.harness.create_subscriber()
+    settings = south.services.settings.replace(idempotency_key_days=30)
+    south.services.settings = settings
+    debited_at = south.services.clock() - timedelta(days=age_days)
+    body = {
+        "recipient_id": recipient["id"], "amount": "20.00",
+        "request_id": ids.encode(ids.TRANSACTION, first_id_at(debited_at)),
+    }  # fmt: skip
+    fields = body if path else {**body, "sender_name": "Aminata K."}
+    response = await south.harness.post(f"{V1}/books/transfers{path}", json=fields, auth=south.peer)
+    if expected == 422:
+        assert list(response.json()["details"]["fields"]) == ["request_id"]
+    elif path:
+        assert parse_error(response) == (409, "TRANSFER_CANCELLED")
+    else:
+        assert response.status_code == expected, response.text
 
 
 async def test_transfer_under_review_cannot_be_returned(books: Books) -> None:

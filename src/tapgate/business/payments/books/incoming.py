@@ -1,11 +1,13 @@
 """Transfers from customers of another book: the credit, and its outcome for the other book."""
 
+from datetime import timedelta
 from typing import Final
 
 import msgspec
 
 from tapgate.business.payments.books.recipients import build_context
 from tapgate.business.payments.transactions.money_requests import build_memo, decode_id
+from tapgate.core.id_generator import get_time
 from tapgate.http.api.idempotency import build_idempotency_key, calculate_fingerprint
 from tapgate.http.api.request_context import RequestContext
 from tapgate.ledger import chart, commands
@@ -18,10 +20,12 @@ from tapgate.ledger.commands import (
 from tapgate.ledger.engine.group_commit import Ledger
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
-from tapgate_client.errors import Code
+from tapgate_client.errors import Code, invalid_field
 from tapgate_client.schemas.books import BookTransfer, BookTransferCancellation
 from tapgate_client.schemas.transactions import Channel
 
+#: For clocks that differ, and for the time between the debit and the credit.
+_KEY_MARGIN: Final = timedelta(hours=1)
 _PATH: Final = "/api/v1/books/transfers"
 
 
@@ -35,17 +39,28 @@ def build_key(
     """
     key = build_idempotency_key(request, body)
     assert key is not None
+    _require_recent(request, key.request_id)
     transfer = BookTransfer(recipient_id=body.recipient_id, sender_name="", amount=body.amount)
     return msgspec.structs.replace(key, fingerprint=calculate_fingerprint(_PATH, transfer))
+
+
+def _require_recent(request: RequestContext, request_id: str) -> None:
+    """Reject a transfer whose earlier attempt may have been deleted with its idempotency key.
+
+    Neither a credit nor a cancellation would recognize that it was credited before.
+    """
+    days = request.services.settings.idempotency_key_days
+    number = ids.decode(ids.TRANSACTION, request_id)
+    if number is None or not days:
+        return
+    if get_time(number) < request.services.clock() - timedelta(days=days) + _KEY_MARGIN:
+        raise invalid_field("request_id", f"must be less than {days} days old")
 
 
 def build_credit(
     book: str, partner_id: int, key: ScopedIdempotencyKey, body: BookTransfer, amount: int
 ) -> Command:
-    """Build the command that credits the recipient.
-
-    The partner reference outlives the idempotency key, which is deleted after some days.
-    """
+    """Build the command that credits the recipient."""
     return Command(
         type=chart.TRANSFER_P2P,
         channel=Channel.PARTNER,
@@ -68,7 +83,7 @@ def build_cancellation(
     """Build the command that declines a transfer, unless it was decided before.
 
     The decline has the transfer's idempotency key, so that a delayed request for the transfer
-    replays it. A credit whose key was deleted is found by its partner reference.
+    replays it.
     """
     return Command(
         type=chart.TRANSFER_P2P,
