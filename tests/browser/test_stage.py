@@ -41,7 +41,9 @@ async def test_tap_shows_entries_receipt_and_api_call(
     await expect(code).to_contain_text("client.pos.pay(")
     await page.get_by_role("radio", name="TypeScript").check()
     await expect(code).to_contain_text("client.payAtTerminal(")
+    await page.get_by_role("radio", name="curl").check()
     await finish_scene(stage)
+    await stage.take_screenshot("readme/stage-tap", full=False)
 
 
 async def test_money_goes_from_phone_to_phone(stage: Tab) -> None:
@@ -66,6 +68,7 @@ async def test_copy_of_a_card_is_refused_and_raises_an_alert(stage: Tab) -> None
     await expect(alert).to_be_visible()
     assert await stage.find_axe_violations() + await stage.find_contrast_violations() == []
     await finish_scene(stage)
+    await stage.take_screenshot("readme/stage-clone", full=False)
     await alert.click()
     await expect(page.get_by_role("link", name="DEMO-000002").first).to_be_visible()
 

@@ -246,7 +246,9 @@ class Tab:
             else:
                 await self.page.locator(within).screenshot(path=path, animations="disabled")
             if name.startswith("readme/"):  # part of the documents, so it should be small
-                Image.open(path).quantize(256).save(path, optimize=True)
+                # Dithering would spoil the compression of plain surfaces.
+                colors = Image.open(path).convert("RGB").quantize(96, dither=Image.Dither.NONE)
+                colors.save(path, optimize=True)
 
 
 def _describe_violations(found: dict[str, Any]) -> list[str]:
