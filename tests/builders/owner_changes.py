@@ -222,6 +222,20 @@ async def enable_user(stage: OwnerStage) -> httpx2.Response:
     return await stage.send("POST", f"{path}/enable")
 
 
+SUPPORT: Final = f"{V1}/support"
+
+
+@act("POST /api/v1/support/owner-requests")
+async def ask_support(stage: OwnerStage) -> httpx2.Response:
+    return await stage.send("POST", f"{SUPPORT}/owner-requests", text="Why?")
+
+
+@act("POST /api/v1/support/requests/{id}/messages")
+async def add_support_message(stage: OwnerStage) -> httpx2.Response:
+    asked = await stage.prepare("POST", f"{SUPPORT}/owner-requests", text="Why?")
+    return await stage.send("POST", f"{SUPPORT}/requests/{asked['id']}/messages", text="When?")
+
+
 _WEBHOOK: Final = {"url": "http://127.0.0.1:9/hook", "events": ["*"]}
 
 

@@ -172,6 +172,11 @@ class OwnerWorld:
             self.add(user.id)
             owner_id = self.get_owner(prefix)
             self.callers.append(OwnerCaller(f"user {role}", user, role, False, owner_id))
+            asked = await harness.post(
+                f"{V1}/support/owner-requests", json={"text": f"{self.mark}question"}, auth=user
+            )
+            assert asked.status_code == 201, asked.text
+            self.add(asked.json()["id"])
         for role, prefix in zip("MPG", OWNER_PREFIXES.values(), strict=True):
             owner_id = self.get_owner(prefix)
             key = await harness.create_api_key(*sorted(Scope), owner_id=owner_id)

@@ -691,6 +691,9 @@ async def call_owner_operations(client_factory: ClientFactory, admin: AsyncTapga
     auth = await client_factory.harness.create_owner_user("M", shop)
     manager = client_factory.create_async(AccessToken(auth.credential))
     owner = await manager.owners.get_own()
+    asked = await manager.support.ask(text="Why?")
+    continued = await manager.support.add_message(asked.id, text="And when?")
+    assert len(continued.messages) == 2
     assert (owner.id, owner.type) == (shop, "processor")
     today = get_platform_day(
         client_factory.services.clock(), client_factory.services.settings.timezone
@@ -837,9 +840,10 @@ async def call_support_operations(client_factory: ClientFactory, admin: AsyncTap
         ["customer", "customer"],
     )
     await call_veto_operation(client_factory, admin)
-    assert (await admin.support.get_summary()).open == 2
+    # The third one is a merchant's.
+    assert (await admin.support.get_summary()).open == 3
     queues = await admin.work_queues.get(fresh=True)
-    assert {queue.name: queue.waiting for queue in queues.data}["support_requests"] == 2
+    assert {queue.name: queue.waiting for queue in queues.data}["support_requests"] == 3
     items = await admin.work_queues.list_work_items(fresh=True)
     assert request.id in {item.id for item in items.data}
     await admin.support.assign_request(request.id)

@@ -72,10 +72,12 @@ class OwnerView(NamedTuple):
     owner: Owner
     #: Start of yesterday for a cashier; None for everyone else.
     since: datetime | None = None
+    #: The cashier; None for everyone else.
+    user_id: int | None = None
 
 
 def build_view(
-    owner: Owner | None, role: str | None, now: datetime, zone: ZoneInfo
+    owner: Owner | None, role: str | None, now: datetime, zone: ZoneInfo, user_id: int | None
 ) -> OwnerView | None:
     """Return what a caller sees, or None for a caller of the platform."""
     if owner is None:
@@ -83,20 +85,22 @@ def build_view(
     if role != AdminRole.MERCHANT_CASHIER:
         return OwnerView(owner)
     yesterday = get_platform_day(now, zone) - timedelta(days=1)
-    return OwnerView(owner, datetime.combine(yesterday, time(), zone))
+    return OwnerView(owner, datetime.combine(yesterday, time(), zone), user_id)
 
 
 class OwnedRows(NamedTuple):
     """Table whose rows can belong to an owner.
 
     `condition` is the SQL condition on the row `alias` with which it belongs to `{owner}`, and
-    `time` its column with the time if a cashier sees only recent rows.
+    `time` its column with the time if a cashier sees only recent rows, and `user` the column with
+    the user if a cashier sees only own rows.
     """
 
     table: str
     alias: str
     condition: str
     time: str | None = None
+    user: str | None = None
 
 
 TRANSACTIONS: Final = OwnedRows(
@@ -115,6 +119,9 @@ WEBHOOK_ENDPOINTS: Final = OwnedRows(
 )
 REQUEST_LOGS: Final = OwnedRows("request_logs", "request_logs", "request_logs.owner_id = {owner}")
 FLOAT_REQUESTS: Final = OwnedRows("float_requests", "f", "f.agent_id = {owner}")
+SUPPORT_REQUESTS: Final = OwnedRows(
+    "support_requests", "r", "r.owner_id = {owner}", user="r.opened_by"
+)
 AGENTS: Final = OwnedRows("agents", "p", "{owner} IN (p.id, p.parent_agent_id)")
 
 
@@ -125,6 +132,8 @@ def limit_to_owner(conditions: Conditions, view: OwnerView | None, rows: OwnedRo
     conditions.add(rows.condition.format(owner=conditions.bind(view.owner.id)))
     if rows.time is not None and view.since is not None:
         conditions.add(f"{rows.time} >= {conditions.bind(view.since)}")
+    if rows.user is not None and view.user_id is not None:
+        conditions.add(f"{rows.user} = {conditions.bind(view.user_id)}")
 
 
 async def is_visible(

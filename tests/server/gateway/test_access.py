@@ -199,6 +199,8 @@ SYSTEM_ACCESS = {
 #: Additions that the specification does not list.
 ADDED_ACCESS = {
     "GET /api/v1/me/owner": "owners",
+    "POST /api/v1/support/owner-requests": "owners",
+    "POST /api/v1/support/requests/{id}/messages": "owners",
     # The messenger finds the agent with a phone number, and agents near a place.
     "GET /api/v1/agents": "payments:read · all · svc",
     "GET /api/v1/admin/partners/{id}": "A F",  # as for other records

@@ -157,7 +157,9 @@ QUEUES: Final = (
         id="r.id",
         since="r.created_at",
         urgency="CASE r.priority WHEN 'urgent' THEN 2 ELSE 0 END",
-        subject=f"CASE WHEN r.subscriber_id IS NULL THEN r.phone_number ELSE {_CUSTOMER} END",
+        subject=f"""CASE WHEN r.owner_id IS NOT NULL
+                THEN (SELECT holder_name FROM accounts a WHERE a.owner_id = r.owner_id LIMIT 1)
+            WHEN r.subscriber_id IS NULL THEN r.phone_number ELSE {_CUSTOMER} END""",
         assignee="r.assignee",
     ),
     WorkQueue(

@@ -4,6 +4,7 @@ from datetime import datetime
 
 import msgspec
 
+from tapgate.auth.owners import build_owner
 from tapgate.core.records import build_record
 from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339
@@ -33,7 +34,12 @@ class SupportRequest(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     subscriber_id: int | None
     subscriber_name: str | None
-    phone_number: str
+    #: None for a request of an owner's user.
+    phone_number: str | None
+    owner_type: str | None
+    owner: int | None
+    owner_name: str | None
+    about: str | None
     status: str
     priority: str
     assignee: int | None
@@ -45,19 +51,35 @@ class SupportRequest(msgspec.Struct, frozen=True, kw_only=True):
     def public_id(self) -> str:
         return ids.encode(ids.SUPPORT_REQUEST, self.id)
 
+    @property
+    def owner_id(self) -> str | None:
+        owner = build_owner(self.owner_type, self.owner)
+        return None if owner is None else owner.public_id
+
 
 def to_event(request: SupportRequest) -> SupportRequestEvent:
-    return build_record(SupportRequestEvent, request, id=request.public_id)
+    return build_record(
+        SupportRequestEvent,
+        request,
+        id=request.public_id,
+        owner_id=request.owner_id or msgspec.UNSET,
+    )
 
 
 def to_record(
-    request: SupportRequest, messages: list[SupportMessage], *, masked: bool = False
+    request: SupportRequest,
+    messages: list[SupportMessage],
+    *,
+    masked: bool = False,
+    for_owner: bool = False,
 ) -> SupportRequestRecord:
+    """Return the public record. Owners do not learn who handles their request."""
     if masked:
         return build_record(
             SupportRequestRecord,
             request,
             id=request.public_id,
+            **_describe_owner(request),
             subscriber_name=None,
             phone_number=None,
             messages=[],
@@ -72,7 +94,24 @@ def to_record(
         )
         for message in messages
     ]
-    return build_record(SupportRequestRecord, request, id=request.public_id, messages=records)
+    hidden = {"assignee": None, "assignee_name": None} if for_owner else {}
+    return build_record(
+        SupportRequestRecord,
+        request,
+        id=request.public_id,
+        messages=records,
+        **_describe_owner(request),
+        **hidden,
+    )
+
+
+def _describe_owner(request: SupportRequest) -> dict[str, object]:
+    """Return the fields that only a request of an owner's user has."""
+    return {
+        "owner_id": request.owner_id or msgspec.UNSET,
+        "owner_name": request.owner_name or msgspec.UNSET,
+        "about": request.about or msgspec.UNSET,
+    }
 
 
 def require_not_closed(request: SupportRequest) -> None:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from tapgate.auth.actors import Actor
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
+from tapgate.auth.owners import DISPUTES, PAYOUTS, TRANSACTIONS, OwnerView, is_visible
 from tapgate.business.support import model, queries
 from tapgate.business.support.model import SupportRequest
 from tapgate.core.vault import Vault
@@ -15,9 +16,11 @@ from tapgate.events.notifications.notification_messages import enqueue_message
 from tapgate.events.webhooks.webhook_events import publish
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
-from tapgate_client.errors import ApiError, Code
+from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.support import (
     MAX_MESSAGES,
+    MAX_OWNER_REQUESTS,
+    NewOwnerRequest,
     NewSupportMessage,
     SupportRequestStatus,
     SupportSender,
@@ -28,6 +31,13 @@ CLOSED_TEMPLATE: Final = "support_closed"
 #: The messenger does not send older messages.
 _REPLY_LIFETIME: Final = timedelta(hours=24)
 _LIMIT_RETRY_SECONDS: Final = "86400"
+
+#: What a request of an owner's user can be about, by ID prefix.
+_SUBJECTS: Final = {
+    ids.TRANSACTION: TRANSACTIONS,
+    ids.PAYOUT: PAYOUTS,
+    ids.DISPUTE: DISPUTES,
+}
 
 _trail = AuditTrail("support")
 
@@ -84,6 +94,52 @@ async def receive(
     return after, False
 
 
+async def open_for_owner(
+    tx: Transaction, actor: Actor, view: OwnerView, new: NewOwnerRequest, *, vault: Vault
+) -> SupportRequest:
+    """Open a request of an owner's user, in the queue of the customers' requests."""
+    await _require_visible(tx, view, new.about)
+    if await queries.count_unclosed(tx, view.owner) >= MAX_OWNER_REQUESTS:
+        raise ApiError(
+            Code.RATE_LIMITED,
+            f"You already have {MAX_OWNER_REQUESTS} support requests that are not closed.",
+            details={"limit": MAX_OWNER_REQUESTS},
+            headers={"Retry-After": _LIMIT_RETRY_SECONDS},
+        )
+    request_id, opened_by = tx.new_id(), actor.admin_id
+    assert opened_by is not None, "API keys have no access"
+    await queries.add_of_owner(tx, request_id, view.owner, opened_by, new.about)
+    await queries.add_message(tx, vault, request_id, 1, SupportSender.CUSTOMER, new.text)
+    return await _record_opened(tx, actor, request_id)
+
+
+async def _require_visible(tx: Transaction, view: OwnerView, about: str | None) -> None:
+    """Require that a question is about an object that the user sees."""
+    if about is None:
+        return
+    for prefix, rows in _SUBJECTS.items():
+        number = ids.decode(prefix, about)
+        if number is not None and await is_visible(tx, view, rows, number):
+            return
+    raise invalid_field("about", "must be the ID of your own transaction, payout or dispute")
+
+
+async def append_for_owner(
+    tx: Transaction, actor: Actor, request_id: int, text: str, *, vault: Vault
+) -> SupportRequest:
+    """Append a message of an owner's user, which waits for support again."""
+    request = await _lock_unclosed(tx, request_id)
+    await _append(tx, request, SupportSender.CUSTOMER, text, vault)
+    return await _save(
+        tx,
+        actor,
+        request,
+        "message_received",
+        status=SupportRequestStatus.OPEN,
+        assignee=request.assignee,
+    )
+
+
 async def _record_opened(tx: Transaction, actor: Actor, request_id: int) -> SupportRequest:
     request = await queries.get(tx, request_id)
     await _trail.record(
@@ -112,7 +168,8 @@ async def reply(
 ) -> SupportRequest:
     """Store a reply and enqueue it as a message to the customer's current phone number.
 
-    An unassigned request is assigned to the admin who replies.
+    Users of an owner read the reply in the portal. An unassigned request is assigned to the admin
+    who replies.
     """
     request = await _lock_unclosed(tx, request_id)
     subjects = {Subject("support", request.public_id)}
@@ -142,8 +199,11 @@ async def close(tx: Transaction, actor: Actor, request_id: int, *, vault: Vault)
 async def _enqueue(
     tx: Transaction, request: SupportRequest, template: str, parameters: list[str], vault: Vault
 ) -> None:
-    """Enqueue a message to the customer's current phone number."""
-    phone_number, language = await queries.get_recipient(tx, request)
+    """Enqueue a message to the customer's current phone number, if the request has one."""
+    recipient = await queries.get_recipient(tx, request)
+    if recipient is None:
+        return
+    phone_number, language = recipient
     await enqueue_message(
         tx,
         vault,

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from tapgate.auth.disclosure import Audience, build_hidden_condition
+from tapgate.auth.owners import SUPPORT_REQUESTS, Owner, OwnerView, limit_to_owner, parse_owner
 from tapgate.business.support.model import ReceivedMessage, SupportMessage, SupportRequest
 from tapgate.core.vault import Vault
 from tapgate.runtime.store.conditions import PageConditions
@@ -23,7 +24,9 @@ from tapgate_client.schemas.support import (
 _SELECT: Final = """SELECT r.id, r.subscriber_id,
     (SELECT first_name || ' ' || last_name FROM subscribers WHERE id = r.subscriber_id)
         AS subscriber_name,
-    r.phone_number, r.status, r.priority, r.assignee,
+    r.phone_number, r.owner_type, r.owner_id AS owner,
+    (SELECT holder_name FROM accounts WHERE accounts.owner_id = r.owner_id LIMIT 1) AS owner_name,
+    r.about, r.status, r.priority, r.assignee,
     (SELECT name FROM admins WHERE admins.id = r.assignee) AS assignee_name,
     r.created_at, r.updated_at FROM support_requests r"""
 
@@ -74,6 +77,37 @@ async def add(tx: Transaction, request_id: int, phone_number: str) -> bool:
     return inserted is not None
 
 
+async def add_of_owner(
+    tx: Transaction, request_id: int, owner: Owner, opened_by: int, about: str | None
+) -> None:
+    """Insert a request of an owner's user."""
+    await tx.execute(
+        """INSERT INTO support_requests
+               (id, owner_type, owner_id, opened_by, about, created_at, updated_at)
+           VALUES ($1, $2, $3, $4, $5, $6, $6)""",
+        request_id,
+        owner.type,
+        owner.id,
+        opened_by,
+        about,
+        tx.now(),
+    )
+
+
+async def count_unclosed(tx: Transaction, owner: Owner) -> int:
+    """Return the number of an owner's requests that are not closed, and lock the owner's requests.
+
+    Concurrent requests of an owner wait for each other, so they cannot exceed a limit.
+    """
+    await tx.execute(
+        "SELECT pg_advisory_xact_lock(hashtextextended('support requests', $1))", owner.id
+    )
+    count: int = await tx.fetchval(
+        "SELECT count(*) FROM support_requests WHERE owner_id = $1 AND status <> 'closed'", owner.id
+    )
+    return count
+
+
 async def make_urgent(tx: Transaction, request_id: int, subscriber_id: int) -> None:
     await tx.execute(
         "UPDATE support_requests SET priority = 'urgent', subscriber_id = $2 WHERE id = $1",
@@ -100,10 +134,18 @@ async def save(tx: Transaction, request: SupportRequest) -> None:
 
 
 async def list_page(
-    database: Database, filters: SupportRequestFilters, audience: Audience, now: datetime
+    database: Database,
+    filters: SupportRequestFilters,
+    audience: Audience,
+    now: datetime,
+    view: OwnerView | None,
 ) -> list[SupportRequest]:
     """Return a page of matching requests, plus one row if there are more."""
     conditions = PageConditions(filters, "r.id")
+    limit_to_owner(conditions, view, SUPPORT_REQUESTS)
+    if filters.owner_id is not None:
+        owner = parse_owner(filters.owner_id)
+        conditions.where("r.owner_id = {}", 0 if owner is None else owner.id)
     conditions.where_word("r.status", filters.status)
     conditions.where_assignee("r.assignee", filters.assignee)
     conditions.where_id("r.subscriber_id", ids.SUBSCRIBER, filters.subscriber_id)
@@ -202,12 +244,14 @@ async def has_lost_number(tx: Transaction, request: SupportRequest) -> bool:
     return number not in (None, request.phone_number)
 
 
-async def get_recipient(tx: Transaction, request: SupportRequest) -> tuple[str, str]:
-    """Return the customer's current phone number and language.
+async def get_recipient(tx: Transaction, request: SupportRequest) -> tuple[str, str] | None:
+    """Return the customer's current phone number and language; None for an owner's user.
 
     An unregistered customer's language is English. Replies about a disputed phone number change go
     to the number that objects.
     """
+    if request.phone_number is None:
+        return None
     if request.priority == SupportPriority.URGENT:
         language = await tx.fetchval(
             "SELECT language FROM subscribers WHERE id = $1", request.subscriber_id

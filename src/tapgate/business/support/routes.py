@@ -7,6 +7,7 @@ verifying a one-time code.
 from collections.abc import Sequence
 
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
+from tapgate.auth.owners import SUPPORT_REQUESTS
 from tapgate.business.support import model, operations, queries
 from tapgate.business.support.model import SupportRequest
 from tapgate.core.pagination import paginate
@@ -14,7 +15,7 @@ from tapgate.core.records import SupportRequestId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.owner_access import NEVER
+from tapgate.http.api.owner_access import NEVER, Binding, OwnerAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.runtime.store.database import Database
@@ -22,6 +23,8 @@ from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
 from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.support import (
+    NewOwnerMessage,
+    NewOwnerRequest,
     NewSupportMessage,
     SupportReply,
     SupportRequestFilters,
@@ -33,6 +36,8 @@ endpoints = Endpoints(
     "Support", "/api/v1/support", access=Access(roles="AS"), objects=ObjectAccess.ANY, owners=NEVER
 )
 
+#: All users of owners ask support.
+_OWNER_ROLES = "MKPG"
 #: Messages of each request in a list.
 _LISTED_MESSAGES = 10
 
@@ -42,7 +47,8 @@ async def _build_record(
 ) -> SupportRequestRecord:
     messages = await queries.load_messages(reader, request.services.vault, [row.id])
     masked = row.id in await _find_masked(request, reader, [row])
-    return model.to_record(row, messages.get(row.id, []), masked=masked)
+    for_owner = request.owner_view is not None
+    return model.to_record(row, messages.get(row.id, []), masked=masked, for_owner=for_owner)
 
 
 async def _find_masked(
@@ -75,7 +81,58 @@ async def receive_support_message(
     return Reply(await _build_record(request, tx, row), status=201 if is_new else 200)
 
 
-@endpoints.get("/requests")
+@endpoints.post(
+    "/owner-requests",
+    access=Access(owners=True),
+    status=201,
+    owners=OwnerAccess(
+        binding=Binding.OWNER, roles=_OWNER_ROLES, key_roles="", while_suspended=True
+    ),
+    errors=(Code.RATE_LIMITED,),
+)
+async def ask_support(
+    request: RequestContext, tx: Transaction, body: NewOwnerRequest
+) -> SupportRequestRecord:
+    """Ask support as a user of a processor, partner or agent.
+
+    Opens a support request, also while the owner is suspended. An owner has at most 20 requests
+    that are not closed.
+    """
+    assert request.owner_view is not None
+    row = await operations.open_for_owner(
+        tx, request.actor, request.owner_view, body, vault=request.services.vault
+    )
+    return await _build_record(request, tx, row)
+
+
+@endpoints.post(
+    "/requests/{id}/messages",
+    access=Access(owners=True),
+    owners=OwnerAccess(
+        binding=Binding.ROW,
+        roles=_OWNER_ROLES,
+        key_roles="",
+        rows=SUPPORT_REQUESTS,
+        while_suspended=True,
+    ),
+    errors=(Code.ALREADY_RESOLVED, Code.RATE_LIMITED),
+)
+async def add_support_message(
+    request: RequestContext, tx: Transaction, id: SupportRequestId, body: NewOwnerMessage
+) -> SupportRequestRecord:
+    """Add a message to an own support request, which becomes `open` again."""
+    row = await operations.append_for_owner(
+        tx, request.actor, id, body.text, vault=request.services.vault
+    )
+    return await _build_record(request, tx, row)
+
+
+@endpoints.get(
+    "/requests",
+    owners=OwnerAccess(
+        binding=Binding.LIST, roles=_OWNER_ROLES, key_roles="", rows=SUPPORT_REQUESTS
+    ),
+)
 async def list_support_requests(
     request: RequestContext, query: SupportRequestFilters
 ) -> Page[SupportRequestRecord]:
@@ -84,9 +141,11 @@ async def list_support_requests(
     `messages` contains the latest 10 messages of each request. A request that concerns a
     restricted subscriber has `masked: true` until the admin verifies a one-time code. The filter
     `phone_number` does not find masked requests.
+
+    Users of a processor, partner or agent get its requests, a cashier only the cashier's own.
     """
-    services = request.services
-    rows = await queries.list_page(services.database, query, request.caller, services.clock())
+    services, view = request.services, request.owner_view
+    rows = await queries.list_page(services.database, query, request.caller, services.clock(), view)
     masked = await _find_masked(request, services.database, rows)
     messages = await queries.load_messages(
         services.database, services.vault, {row.id for row in rows} - masked, _LISTED_MESSAGES
@@ -94,7 +153,9 @@ async def list_support_requests(
     return paginate(
         rows,
         query,
-        lambda row: model.to_record(row, messages.get(row.id, []), masked=row.id in masked),
+        lambda row: model.to_record(
+            row, messages.get(row.id, []), masked=row.id in masked, for_owner=view is not None
+        ),
     )
 
 
@@ -104,7 +165,12 @@ async def get_support_summary(request: RequestContext) -> SupportSummary:
     return SupportSummary(open=await queries.count_open(request.services.database))
 
 
-@endpoints.get("/requests/{id}")
+@endpoints.get(
+    "/requests/{id}",
+    owners=OwnerAccess(
+        binding=Binding.ROW, roles=_OWNER_ROLES, key_roles="", rows=SUPPORT_REQUESTS
+    ),
+)
 async def get_support_request(
     request: RequestContext, id: SupportRequestId
 ) -> SupportRequestRecord:
@@ -125,8 +191,9 @@ async def reply_to_support_request(
     """Reply to a support request.
 
     The reply is sent to the customer's phone: as text within 24 hours of the customer's last chat
-    message, and as the template `support_reply` otherwise. The request becomes `answered`. An
-    unassigned request is assigned to the admin.
+    message, and as the template `support_reply` otherwise. Users of a processor, partner or agent
+    read it in the portal. The request becomes `answered`. An unassigned request is assigned to the
+    admin.
     """
     row = await operations.reply(tx, request.actor, id, body.text, vault=request.services.vault)
     return await _build_record(request, tx, row)

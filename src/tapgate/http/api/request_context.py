@@ -45,7 +45,8 @@ class GuardedRequest(BaseContext):
         caller, services = self.caller, self.services
         if caller is None or caller.owner is None:
             return None
-        return build_view(caller.owner, caller.role, services.clock(), services.settings.timezone)
+        zone = services.settings.timezone
+        return build_view(caller.owner, caller.role, services.clock(), zone, caller.admin_id)
 
     @property
     def admin_and_session_ids(self) -> tuple[int, int]:

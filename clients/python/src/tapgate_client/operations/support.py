@@ -41,6 +41,32 @@ class SupportOperations(OperationGroup[M]):
             )
         """
 
+    @acts("POST /api/v1/support/owner-requests")
+    def ask(self, *, text: str, about: str | None = None) -> SupportRequestRecord:
+        """Ask support as a user of a processor, partner or agent.
+
+        Opens a support request, also while the owner is suspended. An owner has at most 20 requests
+        that are not closed.
+
+        Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
+
+        Example:
+            client.support.ask(text="When do I get yesterday's payout?", about="text")
+        """
+
+    @acts("POST /api/v1/support/requests/{id}/messages")
+    def add_message(self, id: str, *, text: str) -> SupportRequestRecord:
+        """Add a message to an own support request, which becomes `open` again.
+
+        Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
+
+        Example:
+            client.support.add_message(
+                "req_0800000000000",
+                text="When do I get yesterday's payout?",
+            )
+        """
+
     @lists("GET /api/v1/support/requests")
     def list_requests(
         self,
@@ -51,6 +77,7 @@ class SupportOperations(OperationGroup[M]):
         assignee: str | None = None,
         subscriber_id: str | None = None,
         phone_number: str | None = None,
+        owner_id: str | None = None,
     ) -> Page[SupportRequestRecord]:
         """List support requests, newest first, or oldest first with `order=oldest`.
 
@@ -58,7 +85,10 @@ class SupportOperations(OperationGroup[M]):
         restricted subscriber has `masked: true` until the admin verifies a one-time code. The
         filter `phone_number` does not find masked requests.
 
-        Access: an admin (support_user, system_admin).
+        Users of a processor, partner or agent get its requests, a cashier only the cashier's own.
+
+        Access: an admin (support_user, system_admin). Owner roles: agent_user, merchant_cashier,
+        merchant_manager, partner_user.
 
         Args:
             limit: Maximum number of items.
@@ -67,6 +97,7 @@ class SupportOperations(OperationGroup[M]):
             assignee: Only items that are assigned to this admin, or `none` for unassigned items.
             subscriber_id: Only records for this subscriber.
             phone_number: Only records with this phone number.
+            owner_id: Only records of this processor, partner or agent.
 
         Example:
             for record in client.support.list_requests():
@@ -87,7 +118,8 @@ class SupportOperations(OperationGroup[M]):
     def get_request(self, id: str) -> SupportRequestRecord:
         """Get a support request.
 
-        Access: an admin (support_user, system_admin).
+        Access: an admin (support_user, system_admin). Owner roles: agent_user, merchant_cashier,
+        merchant_manager, partner_user.
 
         Example:
             client.support.get_request("req_0800000000000")
@@ -98,8 +130,9 @@ class SupportOperations(OperationGroup[M]):
         """Reply to a support request.
 
         The reply is sent to the customer's phone: as text within 24 hours of the customer's last
-        chat message, and as the template `support_reply` otherwise. The request becomes `answered`.
-        An unassigned request is assigned to the admin.
+        chat message, and as the template `support_reply` otherwise. Users of a processor, partner
+        or agent read it in the portal. The request becomes `answered`. An unassigned request is
+        assigned to the admin.
 
         Access: an admin (support_user, system_admin).
 

@@ -9,6 +9,7 @@ from tapgate_client import ids
 from tapgate_client.schemas.assignees import AssigneeFilter
 from tapgate_client.schemas.common import Redacted
 from tapgate_client.schemas.fields import IdRule, Phone, TextRule
+from tapgate_client.schemas.owners import OwnerIdField
 from tapgate_client.schemas.pagination import OrderedPageQuery
 from tapgate_client.schemas.values import AdminId, AdminName, Example, Id, PhoneNumber, Time, Word
 
@@ -19,6 +20,8 @@ MAX_MESSAGE_ID_LENGTH: Final = 64
 MAX_REPLY_LENGTH: Final = 1000
 #: Messages in one request from each side.
 MAX_MESSAGES: Final = 100
+#: Requests of one owner that are not closed.
+MAX_OWNER_REQUESTS: Final = 20
 #: Open requests beyond this number are not counted, so that the count stays fast.
 MAX_COUNTED_REQUESTS: Final = 100
 
@@ -52,6 +55,21 @@ class NewSupportMessage(Redacted, msgspec.Struct, kw_only=True):
     message_id: Annotated[str, TextRule(MAX_MESSAGE_ID_LENGTH)] | None = None
 
 
+class NewOwnerRequest(Redacted, msgspec.Struct, kw_only=True):
+    """Question of an owner's user. `about` is a transaction, payout or dispute of the owner."""
+
+    text: Annotated[
+        str, TextRule(MAX_CUSTOMER_TEXT_LENGTH, example="When do I get yesterday's payout?")
+    ]
+    about: Annotated[str, TextRule(MAX_MESSAGE_ID_LENGTH)] | None = None
+
+
+class NewOwnerMessage(Redacted, msgspec.Struct, kw_only=True):
+    text: Annotated[
+        str, TextRule(MAX_CUSTOMER_TEXT_LENGTH, example="When do I get yesterday's payout?")
+    ]
+
+
 class SupportReply(Redacted, msgspec.Struct, kw_only=True):
     text: Annotated[str, TextRule(MAX_REPLY_LENGTH, example="My card was charged twice.")]
 
@@ -61,6 +79,7 @@ class SupportRequestFilters(OrderedPageQuery, kw_only=True):
     assignee: AssigneeFilter | None = None
     subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
     phone_number: Phone | None = None
+    owner_id: OwnerIdField | None = None
 
 
 class SupportMessageRecord(Redacted, msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +96,7 @@ class SupportRequestEvent(msgspec.Struct, frozen=True, kw_only=True):
 
     id: Annotated[Id, Example("req_0800000000000")]
     subscriber_id: Id | None
+    owner_id: Annotated[Id, Example("prc_0800000000000")] | msgspec.UnsetType = msgspec.UNSET
     phone_number: PhoneNumber | None
     status: SupportRequestStatus
     priority: SupportPriority
@@ -88,7 +108,11 @@ class SupportRequestEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SupportRequestRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Support request.
+    """Support request of a customer, or of a processor's, partner's or agent's user.
+
+    A user's request has `owner_id` and `owner_name`, but no phone number. `about` is the
+    transaction, payout or dispute that it concerns. `assignee` and `assignee_name` are null for
+    users.
 
     For a restricted subscriber, `masked` is true, `subscriber_name` and `phone_number` are null
     and `messages` is empty until the admin verifies a one-time code.
@@ -98,6 +122,9 @@ class SupportRequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     subscriber_id: Id | None
     phone_number: PhoneNumber | None
     subscriber_name: str | None
+    owner_id: Annotated[Id, Example("prc_0800000000000")] | msgspec.UnsetType = msgspec.UNSET
+    owner_name: Annotated[str, Example("Kamara Stores")] | msgspec.UnsetType = msgspec.UNSET
+    about: Annotated[Id, Example("txn_0800000000000")] | msgspec.UnsetType = msgspec.UNSET
     status: SupportRequestStatus
     priority: SupportPriority
     messages: list[SupportMessageRecord]

@@ -54,7 +54,9 @@ class TransactionReader(NamedTuple):
 
     @property
     def _view(self) -> OwnerView | None:
-        return build_view(self.caller.owner, self.caller.role, self.now, self.zone)
+        return build_view(
+            self.caller.owner, self.caller.role, self.now, self.zone, self.caller.admin_id
+        )
 
     async def get_record(self, transaction_id: int) -> TransactionRecord:
         transaction = await self._get(transaction_id)
