@@ -2203,10 +2203,33 @@ export class Operations extends Transport {
    * restricted subscriber has `masked: true` until the admin verifies a one-time code. The filter
    * `phone_number` does not find masked requests.
    *
-   * Access: an admin (support_user, system_admin).
+   * Users of a processor, partner or agent get its requests, a cashier only the cashier's own.
+   *
+   * Access: an admin (support_user, system_admin). Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */
-  listSupportRequests(query: { limit?: number; cursor?: string; order?: schemas.PageOrder; status?: schemas.SupportRequestStatus; assignee?: string; subscriber_id?: string; phone_number?: string; } = {}, options?: RequestOptions): List<schemas.SupportRequestPage, schemas.SupportRequestRecord> {
+  listSupportRequests(query: { limit?: number; cursor?: string; order?: schemas.PageOrder; status?: schemas.SupportRequestStatus; assignee?: string; subscriber_id?: string; phone_number?: string; owner_id?: string; } = {}, options?: RequestOptions): List<schemas.SupportRequestPage, schemas.SupportRequestRecord> {
     return this.list("GET", `/api/v1/support/requests`, { query }, options);
+  }
+
+  /**
+   * Ask support as a user of a processor, partner or agent.
+   *
+   * Opens a support request, also while the owner is suspended. An owner has at most 20 requests
+   * that are not closed.
+   *
+   * Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
+   */
+  askSupport(body: schemas.NewOwnerRequest, options?: RequestOptions): Promise<schemas.SupportRequestRecord> {
+    return this.send("POST", `/api/v1/support/owner-requests`, { body }, options);
+  }
+
+  /**
+   * Add a message to an own support request, which becomes `open` again.
+   *
+   * Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
+   */
+  addSupportMessage(id: string, body: schemas.NewOwnerMessage, options?: RequestOptions): Promise<schemas.SupportRequestRecord> {
+    return this.send("POST", `/api/v1/support/requests/${encodeURIComponent(id)}/messages`, { body }, options);
   }
 
   /**
@@ -2221,7 +2244,7 @@ export class Operations extends Transport {
   /**
    * Get a support request.
    *
-   * Access: an admin (support_user, system_admin).
+   * Access: an admin (support_user, system_admin). Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */
   getSupportRequest(id: string, options?: RequestOptions): Promise<schemas.SupportRequestRecord> {
     return this.send("GET", `/api/v1/support/requests/${encodeURIComponent(id)}`, {}, options);
@@ -2231,8 +2254,9 @@ export class Operations extends Transport {
    * Reply to a support request.
    *
    * The reply is sent to the customer's phone: as text within 24 hours of the customer's last chat
-   * message, and as the template `support_reply` otherwise. The request becomes `answered`. An
-   * unassigned request is assigned to the admin.
+   * message, and as the template `support_reply` otherwise. Users of a processor, partner or agent
+   * read it in the portal. The request becomes `answered`. An unassigned request is assigned to the
+   * admin.
    *
    * Access: an admin (support_user, system_admin).
    */

@@ -2414,6 +2414,16 @@ export interface NewKeyset {
   file_read_key?: string | null;
 }
 
+export interface NewOwnerMessage {
+  text: string;
+}
+
+/** Question of an owner's user. `about` is a transaction, payout or dispute of the owner. */
+export interface NewOwnerRequest {
+  text: string;
+  about?: string | null;
+}
+
 export interface NewPartner {
   /** Letters, digits, marks, spaces, apostrophes, hyphens and &, and a period at the end of a word */
   name: string;
@@ -4044,6 +4054,7 @@ export interface SupportReply {
 export interface SupportRequestEvent {
   id: string;
   subscriber_id: string | null;
+  owner_id?: string;
   phone_number: string | null;
   status: SupportRequestStatus;
   priority: SupportPriority;
@@ -4063,7 +4074,11 @@ export interface SupportRequestPage {
 }
 
 /**
- * Support request.
+ * Support request of a customer, or of a processor's, partner's or agent's user.
+ *
+ * A user's request has `owner_id` and `owner_name`, but no phone number. `about` is the
+ * transaction, payout or dispute that it concerns. `assignee` and `assignee_name` are null for
+ * users.
  *
  * For a restricted subscriber, `masked` is true, `subscriber_name` and `phone_number` are null
  * and `messages` is empty until the admin verifies a one-time code.
@@ -4073,6 +4088,9 @@ export interface SupportRequestRecord {
   subscriber_id: string | null;
   phone_number: string | null;
   subscriber_name: string | null;
+  owner_id?: string;
+  owner_name?: string;
+  about?: string;
   status: SupportRequestStatus;
   priority: SupportPriority;
   messages: SupportMessageRecord[];

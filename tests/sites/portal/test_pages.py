@@ -27,6 +27,7 @@ _LISTS = {
     "/portal/api": "MP",
     "/portal/team": "M",
     "/portal/statements": "MPG",
+    "/portal/support": "MKPG",
 }
 #: Public pages and files, which visitors open too.
 _PUBLIC = {
@@ -40,6 +41,7 @@ _ITEMS = {
     "/portal/transactions/{id}": ("MKPG", ids.TRANSACTION),
     "/portal/payouts/{id}": ("MPG", ids.PAYOUT),
     "/portal/disputes/{id}": ("MK", ids.DISPUTE),
+    "/portal/support/{id}": ("MKPG", ids.SUPPORT_REQUEST),
     "/portal/webhooks/{id}": ("MP", ids.WEBHOOK_ENDPOINT),
     "/portal/request-logs/{id}": ("MP", ids.REQUEST_LOG),
 }
@@ -82,6 +84,7 @@ async def test_role_reaches_its_pages_and_navigation_shows_only_these(
         "/portal/transactions/export",
         "/portal/request-logs",
         "/portal/api",
+        "/portal/support",
     }
     assert set(navigation) == {path for path, roles in _LISTS.items() if role in roles} - unlisted
 
@@ -403,11 +406,11 @@ async def test_api_reference_has_only_operations_of_the_owner(
     "contact, link",
     [
         ("+232 76 123 456", "tel:+23276123456"),
-        ("help@pay.example", "mailto:help@pay.example?subject=txn_"),
+        ("help@pay.example", "mailto:help@pay.example"),
         ("https://pay.example/help", "https://pay.example/help"),
     ],
 )
-async def test_support_is_asked_with_the_id_of_the_payment(
+async def test_support_page_shows_the_contact_of_the_branding(
     console_clients: ConsoleClients, own: OwnerWorld, contact: str, link: str
 ) -> None:
     changed = await own.harness.put(
@@ -417,5 +420,31 @@ async def test_support_is_asked_with_the_id_of_the_payment(
     )
     assert changed.status_code == 200, changed.text
     client = await open_portal(console_clients, own, "K")
-    text = await client.get_page_text(f"/portal/transactions/{own.ids[ids.TRANSACTION][1]}")
-    assert f'href="{link}' in text and "Ask support" in text
+    assert f'href="{link}"' in await client.get_page_text("/portal/support")
+
+
+async def test_question_about_a_payment_is_answered_in_the_portal(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    client = await open_portal(console_clients, own, "M")
+    payment = own.ids[ids.TRANSACTION][1]
+    page = await client.get_page_text(f"/portal/transactions/{payment}")
+    assert f"/portal/actions/support.ask?about={payment}" in page
+    form = {"text": "Where is the fee from?", "about": payment}
+    asked = await client.submit_action("support.ask", form, about=payment)
+    path = asked.headers["HX-Redirect"].partition("?")[0]
+    assert path.startswith("/portal/support/req_")
+    text = await client.get_page_text(path)
+    assert "Where is the fee from?" in text and f"/portal/transactions/{payment}" in text
+    request_id = path.rpartition("/")[2]
+    staff = console_clients.create_signed_out()
+    staff.set_session(await own.harness.create_admin("S"))
+    case = await staff.get_page_text(f"/console/support/{request_id}")
+    assert f"{own.mark}shop" in case and f"/console/transactions/{payment}" in case
+    assert "Shown in the portal." in case
+    replied = await staff.submit_action(
+        "support.reply", {"text": "It is your plan's fee."}, id=request_id
+    )
+    assert replied.status_code in (200, 204), replied.text
+    assert "It is your plan" in await client.get_page_text(path)
+    assert "It is your plan" in await client.get_page_text("/portal/support")

@@ -25,7 +25,8 @@ _QUERIES: Final[Mapping[str, str]] = {
     ids.WEBHOOK_ENDPOINT: "SELECT id, url FROM webhook_endpoints WHERE id = ANY ({})",
     ids.SUPPORT_REQUEST: """
         SELECT request.id, holder_name FROM support_requests request
-        JOIN accounts ON owner_id = subscriber_id WHERE request.id = ANY ({})""",
+        JOIN accounts ON accounts.owner_id = coalesce(subscriber_id, request.owner_id)
+        WHERE request.id = ANY ({})""",
 }
 #: Subject kinds that can belong to a restricted subscriber, by ID prefix.
 _SUBJECT_KINDS: Final[Mapping[str, str]] = {

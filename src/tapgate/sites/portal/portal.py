@@ -21,6 +21,7 @@ from tapgate.sites.portal.pages import (
     payouts,
     session,
     statements,
+    support,
     team,
     terminals,
 )
@@ -38,6 +39,7 @@ _MODULES: Final = (
     api_reference,
     team,
     statements,
+    support,
     session,
 )
 PAGES: Final[tuple[Pages, ...]] = tuple(module.pages for module in _MODULES)
