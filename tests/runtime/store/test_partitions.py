@@ -184,6 +184,37 @@ async def test_idempotency_key_is_unique_across_months_until_it_is_removed(
     await _insert(database, later, "one")
 
 
+async def test_one_statement_adds_keys_and_references_of_its_transactions(
+    database: Database,
+) -> None:
+    await ensure_partitions(database, _NOW)
+    first, keyed, referenced, failed, bare = (first_id_at(_NOW) + number for number in range(5))
+    await database.execute(
+        """INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency, scope,
+                                     request_id, partner_id, partner_reference, created_at)
+           SELECT id, 'partner_fund', status, 'partner', 1, 0, 'SLE', 'key_1', request_id, 7,
+                  reference, $6
+           FROM (VALUES ($1::bigint, 'completed', 'one', 'first'), ($2, 'completed', 'two', NULL),
+                        ($3, 'completed', NULL, 'second'), ($4, 'failed', 'three', 'third'),
+                        ($5, 'completed', NULL, NULL)) AS new (id, status, request_id, reference)
+        """,
+        first,
+        keyed,
+        referenced,
+        failed,
+        bare,
+        _NOW,
+    )
+    keys = await database.fetch("SELECT * FROM idempotency_keys ORDER BY transaction_id")
+    assert [tuple(row) for row in keys] == [
+        ("key_1", "one", first),
+        ("key_1", "two", keyed),
+        ("key_1", "three", failed),
+    ]
+    references = await database.fetch("SELECT * FROM partner_references ORDER BY transaction_id")
+    assert [tuple(row) for row in references] == [(7, "first", first), (7, "second", referenced)]
+
+
 _SETTING_PATTERN = re.compile(
     r"^\| `(?P<table>[\w.*]+)` \| (?P<fillfactor>\d+) \| (?P<vacuum>[^|]+) \|", re.MULTILINE
 )
