@@ -42,8 +42,14 @@ async def require_account_access(
     reader: Reader, caller: Audience, now: datetime, account_ids: Collection[int | None]
 ) -> None:
     """Raise `OTP_REQUIRED` for an API key or admin without access to all account holders."""
+    if await find_hidden_accounts(reader, caller, now, account_ids):
+        reject_hidden(caller)
+
+
+def reject_hidden(caller: Audience) -> None:
+    """Raise `OTP_REQUIRED` for an API key or admin from whom a subscriber is hidden."""
     reason = _get_rejection_message(caller)
-    if reason is not None and await find_hidden_accounts(reader, caller, now, account_ids):
+    if reason is not None:
         raise ApiError(Code.OTP_REQUIRED, reason)
 
 

@@ -196,14 +196,23 @@ async def load_records(
     }
 
 
-async def list_account_ids(database: Database, user: User) -> list[int]:
-    """Return a user's account IDs; empty if the user does not exist."""
+async def list_account_ids(
+    database: Database, user: User, caller: Principal, now: datetime
+) -> tuple[list[int], bool]:
+    """Return a user's account IDs, and whether the user is hidden from the caller.
+
+    There are no IDs if the user does not exist.
+    """
+    conditions = Conditions()
+    owner, kinds = conditions.bind(user.id), conditions.bind(list(user.kind.accounts))
+    hidden = build_hidden_condition(conditions, caller, now) or "false"
     rows = await database.fetch(
-        "SELECT id FROM accounts WHERE owner_id = $1 AND kind = ANY ($2::text[])",
-        user.id,
-        list(user.kind.accounts),
+        f"""SELECT a.id, EXISTS (SELECT FROM subscribers s
+                                 WHERE s.account_id = a.id AND {hidden}) AS is_hidden
+            FROM accounts a WHERE a.owner_id = {owner} AND a.kind = ANY ({kinds}::text[])""",
+        *conditions.values,
     )
-    return [row["id"] for row in rows]
+    return [row["id"] for row in rows], any(row["is_hidden"] for row in rows)
 
 
 async def list_owner_accounts(database: Database, owner: Owner) -> list[int]:

@@ -15,6 +15,7 @@ from tapgate.auth.owners import OwnerView, build_view
 from tapgate.auth.principals import Principal
 from tapgate.auth.terminals import find_terminal_names
 from tapgate.business.customers.subscribers.restriction import (
+    reject_hidden,
     require_account_access,
     require_transaction_access,
 )
@@ -174,8 +175,11 @@ class TransactionReader(NamedTuple):
         user = parse_user_id(user_id)
         if user is None:
             return []
-        account_ids = await queries.list_account_ids(self.database, user)
-        await self._require_access(account_ids)
+        account_ids, is_hidden = await queries.list_account_ids(
+            self.database, user, self.caller, self.now
+        )
+        if is_hidden and self._view is None:
+            reject_hidden(self.caller)
         return account_ids
 
     async def _get_card_account_id(self, serial: str) -> int | None:
