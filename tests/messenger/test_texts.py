@@ -115,3 +115,11 @@ def test_rate_limit_reply_states_the_wait_in_the_persons_language():
 )
 def test_french_preposition_is_elided_before_a_vowel(name: str, expected: str):
     assert texts.translate("fr", "reset_pin.for.card", name=name) == expected
+
+
+@each(
+    "name, expected",
+    [("Aminata K.", "Aminata K. What"), ("Kissy Kiosk", "Kissy Kiosk. What")],
+)
+def test_abbreviated_name_ends_the_sentence_itself(name: str, expected: str) -> None:
+    assert expected in texts.translate("en", "agent.menu", name=name)

@@ -23,12 +23,17 @@ TEXTS: Final[Mapping[Language, Mapping[str, str]]] = {
 }
 #: French "de" becomes "d'" before a vowel.
 _ELIDABLE: Final = re.compile(r"\bde (?=\{(\w+)\})")
+_SENTENCE_END: Final = re.compile(r"\{(\w+)\}\.(?!\.)")
 
 
 def translate(language: Language, key: str, **values: object) -> str:
     text = TEXTS[language][key]
     if language == "fr":
         text = _ELIDABLE.sub(lambda match: _get_preposition(str(values[match[1]])), text)
+    # An abbreviated name such as "Aminata K." ends the sentence itself.
+    text = _SENTENCE_END.sub(
+        lambda end: end[0][:-1] if str(values[end[1]]).endswith(".") else end[0], text
+    )
     return text.format_map(values)
 
 
