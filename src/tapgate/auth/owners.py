@@ -17,7 +17,7 @@ from tapgate.runtime.store.conditions import Conditions
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.clock import get_platform_day
-from tapgate_client.errors import ApiError
+from tapgate_client.errors import ApiError, invalid_field
 from tapgate_client.schemas.admin import AdminRole
 from tapgate_client.schemas.owners import OwnerType
 
@@ -152,6 +152,18 @@ async def require_exists(reader: Database | asyncpg.Connection, owner: Owner) ->
     sql = "SELECT EXISTS (SELECT FROM accounts WHERE owner_id = $1)"
     if not await reader.fetchval(sql, owner.id):
         raise ApiError(NOT_FOUND_CODES[OWNER_PREFIXES[owner.type]])
+
+
+async def require_not_terminated(reader: Database | asyncpg.Connection, owner: Owner) -> None:
+    """Raise 404 if the owner does not exist, and 422 if nothing can be created for it any longer.
+
+    For users, API keys and webhook endpoints. A terminated agent's bank account can still be added,
+    so that the rest of its float can be paid out.
+    """
+    await require_exists(reader, owner)
+    sql = "SELECT bool_and(status = 'closed') FROM accounts WHERE owner_id = $1"
+    if await reader.fetchval(sql, owner.id):
+        raise invalid_field("owner_id", "must not be a terminated agent")
 
 
 async def is_active(reader: Database | asyncpg.Connection, owner: Owner) -> bool:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.participants import create_agent, create_partner
+from builders.participants import create_agent, create_agent_in_status, create_partner
 from cases import each
 from harness import BearerAuth, Harness
 from tapgate_client import ids
@@ -75,6 +75,22 @@ async def test_unknown_owner_is_not_found(harness: Harness) -> None:
     key = {"name": "Shop", "scopes": ["payments:read"], "owner_id": UNKNOWN}
     response = await harness.post(f"{V1}/admin/api-keys", json=key, auth=admin)
     assert (response.status_code, response.json()["code"]) == (404, "PROCESSOR_NOT_FOUND")
+
+
+async def test_terminated_agent_gets_no_users_keys_or_webhooks(harness: Harness) -> None:
+    admin, agent = await harness.create_admin(), await create_agent_in_status(harness, "terminated")
+    user = build_user(harness, role="agent_user")
+    key = {"name": "Own", "scopes": ["payments:read"]}
+    endpoint = {"url": "http://127.0.0.1:9/", "events": ["*"]}
+    for path, body in (("users", user), ("api-keys", key), ("webhook-endpoints", endpoint)):
+        body |= {"owner_id": agent["id"]}
+        response = await harness.post(f"{V1}/admin/{path}", json=body, auth=admin)
+        assert response.status_code == 422, (path, response.text)
+        fields = response.json()["details"]["fields"]
+        assert fields == {"owner_id": "must not be a terminated agent"}
+    suspended = await create_agent_in_status(harness, "suspended")
+    body = build_user(harness, role="agent_user", owner_id=suspended["id"])
+    assert (await harness.post(f"{V1}/admin/users", json=body, auth=admin)).status_code == 201
 
 
 async def test_role_can_change_only_to_one_with_the_same_kind_of_owner(harness: Harness) -> None:

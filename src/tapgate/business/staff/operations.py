@@ -8,7 +8,7 @@ import msgspec
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.invitations import Invitations
 from tapgate.auth.logins import AuthenticatedAdmin, Logins, PasskeyRejectedError
-from tapgate.auth.owners import OWNER_TYPES, Owner, build_owner, require_exists
+from tapgate.auth.owners import OWNER_TYPES, Owner, build_owner, require_not_terminated
 from tapgate.auth.second_factors import Factors
 from tapgate.auth.sessions import SessionOrigin, Sessions
 from tapgate.business.approval_rules import queries as approval_rules
@@ -124,7 +124,7 @@ async def create(
     An invited admin gets an unknown password's hash.
     """
     if owner is not None:
-        await require_exists(tx, owner)
+        await require_not_terminated(tx, owner)
     async with keep_enough_approvers(tx, makers):
         row = await queries.insert(tx, email, name, role, password_hash, owner)
     if row is None:

@@ -9,7 +9,7 @@ from datetime import datetime
 import asyncpg
 
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
-from tapgate.auth.owners import parse_owner, require_exists
+from tapgate.auth.owners import parse_owner, require_not_terminated
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail, Changes, diff_records
 from tapgate.events.webhooks import delivery_queue, model, queries
@@ -50,7 +50,7 @@ async def create(
     endpoint_id, secret = tx.new_id(), signing.new_standard_secret()
     owner = None if new.owner_id is None else parse_owner(new.owner_id)
     if owner is not None:
-        await require_exists(tx, owner)
+        await require_not_terminated(tx, owner)
     row = await queries.insert(
         tx,
         endpoint_id=endpoint_id,

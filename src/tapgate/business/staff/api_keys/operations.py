@@ -11,7 +11,7 @@ import msgspec
 
 from tapgate.auth.actors import Actor
 from tapgate.auth.api_keys import ApiKey, ApiKeys
-from tapgate.auth.owners import parse_owner, require_exists
+from tapgate.auth.owners import parse_owner, require_not_terminated
 from tapgate.business.staff.api_keys import model
 from tapgate.events.audit.trail import AuditTrail, diff_records
 from tapgate.runtime.client_addresses import Network
@@ -36,7 +36,7 @@ async def create(
     """Create a key and return its record and the key itself, which is not stored."""
     owner = None if new.owner_id is None else parse_owner(new.owner_id)
     if owner is not None:
-        await require_exists(tx, owner)
+        await require_not_terminated(tx, owner)
     key, secret = await api_keys.create(
         tx,
         name=new.name,
