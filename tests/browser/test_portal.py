@@ -20,7 +20,7 @@ from harness import HmacAuth
 from tapgate.sites.portal.portal import PAGES
 from tapgate_sandbox.demo.owner_users import PASSWORD, USERS
 
-_MANAGER, _, _CASHIER, _PARTNER, _AGENT = (user.email for user in USERS)
+_MANAGER, _MANAGER_2, _CASHIER, _PARTNER, _AGENT = (user.email for user in USERS)
 _PARTIAL_PATHS: Final = {
     "/portal/transactions/export",
     "/portal/texts/{file}",
@@ -35,6 +35,7 @@ _LIST_PATHS: Final = {
     "/portal/disputes/{id}": "/portal/disputes",
     "/portal/webhooks/{id}": "/portal/webhooks",
     "/portal/request-logs/{id}": "/portal/request-logs",
+    "/portal/support/{id}": "/portal/support",
 }
 _PAGES: Final = sorted(
     {page.path for page in chain.from_iterable(PAGES) if page.method == "GET"} - _PARTIAL_PATHS
@@ -101,6 +102,28 @@ async def test_every_page_is_accessible_fits_and_does_not_shift(phone_tab: Tab) 
         findings[email] = await _check(tab, f"portal-home-{email.partition('@')[0]}")
     assert {path: found for path, found in findings.items() if found} == {}
     assert len(findings) > len(_LIST_PATHS) + 8
+
+
+async def test_every_page_fits_in_french(phone_tab: Tab, deployment: Deployment) -> None:
+    """French texts are longer: pages must fit, and their labels must still be accessible."""
+    tab, page = phone_tab, phone_tab.page
+    await page.add_init_script(_OBSERVE_SHIFTS)
+    user = await Admin.log_in(deployment.client, _MANAGER_2, PASSWORD)
+    require_success(await user.put("admin/me/preferences", language="fr"))
+    await sign_in(tab, _MANAGER_2)
+    try:
+        findings = {}
+        for path in _PAGES:
+            url = await _find_url(tab, path)
+            if url is not None:
+                await tab.open(url)
+                findings[path] = await _check(tab, f"portal-fr{_build_name(path)}")
+        await tab.open("/portal")
+        await expect(page.get_by_role("heading", name="Derniers paiements")).to_be_visible()
+    finally:
+        require_success(await user.put("admin/me/preferences", language=""))
+    assert {path: found for path, found in findings.items() if found} == {}
+    assert len(findings) > len(_LIST_PATHS) + 5
 
 
 async def _find_url(tab: Tab, path: str) -> str | None:

@@ -57,7 +57,7 @@ _FIXED_PEOPLE: Final = {
 }
 _FIXED_PINS: Final = {HERO: "4826", FRIEND: "7391"}
 #: Of the first super-agent and its first sub-agent, whose chats the documents play.
-_SUPER_AGENT_PIN, _SUB_AGENT_PIN = "3958", "6172"
+SUPER_AGENT_PIN, _SUB_AGENT_PIN = "3958", "6172"
 _CATEGORIES: Final = {
     HERO: SubscriberCategory.VIP,
     HOUSE_BUYER: SubscriberCategory.VIP,
@@ -178,7 +178,7 @@ class Seeder:
         parent = super_agents[number % len(super_agents)] if super_agents else None
         pin = people.draw_pin(self._random)
         if number in (0, self._super_agent_count):
-            pin = _SUB_AGENT_PIN if parent else _SUPER_AGENT_PIN
+            pin = _SUB_AGENT_PIN if parent else SUPER_AGENT_PIN
         agent = Agent(
             name=person.name,
             business_name=None if parent else f"{person.last_name} Money Point",
