@@ -11,7 +11,8 @@ export class Operations extends Transport {
    *
    * The subscriber gets an empty wallet and starts as `ACTIVE` at KYC level 1. The phone number is
    * stored in E.164 format. Phone numbers and identity document numbers are unique and stay reserved
-   * after a subscriber is closed.
+   * after a subscriber is closed. A number that a customer of another book has is rejected, with the
+   * book in `details.book`.
    *
    * Access: an API key with the scope `subscribers:write`; an admin (support_user, system_admin); an internal service's signature.
    */
@@ -751,7 +752,8 @@ export class Operations extends Transport {
    * is zero. The clearing accounts of the books for each other cancel out, except for transfers in
    * transit. In each row, `difference` is what both books owe each other minus what is in transit:
    * zero, unless a transfer was delivered between the two readings. A book that does not respond has
-   * null figures, and `is_complete` is false.
+   * null figures, and `is_complete` is false. `number_conflicts` are up to 100 customers
+   * of this book whose phone number another book has too.
    *
    * Access: an admin (finance_user, system_admin).
    */

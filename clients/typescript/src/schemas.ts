@@ -810,6 +810,13 @@ export interface BookLookup {
   card_serial?: string | null;
 }
 
+/** A customer of this book whose phone number a customer of another book has too. */
+export interface BookNumberConflict {
+  subscriber_id: string;
+  book: string;
+  since: string;
+}
+
 /** Balances of a book, and what it owes the book that asks. */
 export interface BookPosition {
   book: string;
@@ -820,12 +827,13 @@ export interface BookPosition {
   accounts: BookAccountBalance[];
 }
 
-/** Balances of all books together. */
+/** Balances of all books together, and phone numbers that two of them have. */
 export interface BookReport {
   as_of: string;
   currency: string;
   books: BookReportRow[];
   accounts: BookAccountBalance[];
+  number_conflicts: BookNumberConflict[];
   is_complete: boolean;
 }
 

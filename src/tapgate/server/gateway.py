@@ -53,6 +53,7 @@ from tapgate.business.partners import routes as partners
 from tapgate.business.partners import top_up_routes as top_ups
 from tapgate.business.payments.books import routes as books
 from tapgate.business.payments.books import transfer_routes as book_transfers
+from tapgate.business.payments.books.number_checks import NumberCheckWorker
 from tapgate.business.payments.books.outgoing import BookTransferWorker
 from tapgate.business.payments.fees import routes as fees
 from tapgate.business.payments.recalls import routes as recalls
@@ -279,6 +280,7 @@ def start_background_tasks(services: Services) -> AbstractAsyncContextManager[No
         DayCloseWorker(services).run(),
         RecallWorker(services).run(),
         BookTransferWorker(services).run(),
+        NumberCheckWorker(services).run(),
         PayoutScheduleWorker(services).run(),
         StatementWorker(services).run(),
         BatchWorker(services).run(),

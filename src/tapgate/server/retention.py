@@ -180,7 +180,7 @@ KEPT: Final = {
         "audit_checkpoint", "audit_head", "figures_folded", "installation", "nodes", "open_days",
         "provider_warnings", "schema_migrations", "secret_keys", "verified_sums_seal",
     ),
-    "Deleted when processed": ("audit_budgets", "audit_repeats", "notices"),
+    "Deleted when processed": ("audit_budgets", "audit_repeats", "notices", "number_checks"),
     "Deleted with its support request": ("support_messages",),
     "Deleted after 30 days by a trigger": ("released_cash",),
 }  # fmt: skip

@@ -1,15 +1,19 @@
 """Clients for the other books, and the directory entries that this process has received."""
 
+import asyncio
 import time
 from collections import OrderedDict
 from typing import Final, NamedTuple
 
 import httpx2
+import msgspec
 
 from tapgate.core.settings import Settings
 from tapgate_client import ids
 from tapgate_client.client import AsyncTapgateClient
 from tapgate_client.credentials import PartnerKey
+from tapgate_client.errors import unavailable
+from tapgate_client.exceptions import NotFoundError
 from tapgate_client.retries import NO_RETRIES
 from tapgate_client.schemas.books import BookCustomer
 
@@ -81,6 +85,37 @@ class BookPeers:
         partner_id = ids.decode(ids.PARTNER, self._peers[code].partner)
         assert partner_id is not None
         return partner_id
+
+    async def find_customer(self, key: LookupKey) -> BookCustomer | None:
+        """Return a customer of another book, or None.
+
+        Of several books that have the customer, the first in the settings counts. Raises 503 if no
+        book has the customer and one of them does not respond. An entry names the subscriber, so
+        that a transfer reaches the person whose name the sender confirmed, even if the phone number
+        or the card is assigned to another person in between.
+        """
+        if not self._peers:
+            return None
+        known = self.directory.get(key)
+        if known is not None:
+            return known.customer
+        found = await asyncio.gather(
+            *(self._look_up(code, key) for code in self._peers), return_exceptions=True
+        )
+        customer = next((one for one in found if isinstance(one, BookCustomer)), None)
+        if customer is None and any(isinstance(one, BaseException) for one in found):
+            raise unavailable("The directory of another book does not respond. Try again shortly.")
+        self.directory.put(key, customer)
+        return customer
+
+    async def _look_up(self, code: str, key: LookupKey) -> BookCustomer | None:
+        field, value = key
+        try:
+            customer = await self.get_client(code).books.look_up(**{field: value})
+        except NotFoundError:
+            return None
+        # The code by which this book knows the other one, whatever the other one calls itself.
+        return msgspec.structs.replace(customer, book=code)
 
     def get_client(self, code: str) -> AsyncTapgateClient:
         """Return the client for a book. It sends each request once: the worker repeats it."""

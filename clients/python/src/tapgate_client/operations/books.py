@@ -196,7 +196,8 @@ class BooksOperations(OperationGroup[M]):
         sum is zero. The clearing accounts of the books for each other cancel out, except for
         transfers in transit. In each row, `difference` is what both books owe each other minus what
         is in transit: zero, unless a transfer was delivered between the two readings. A book that
-        does not respond has null figures, and `is_complete` is false.
+        does not respond has null figures, and `is_complete` is false. `number_conflicts` are up to
+        100 customers of this book whose phone number another book has too.
 
         Access: an admin (finance_user, system_admin).
 

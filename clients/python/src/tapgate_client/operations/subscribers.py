@@ -47,7 +47,8 @@ class SubscribersOperations(OperationGroup[M]):
 
         The subscriber gets an empty wallet and starts as `ACTIVE` at KYC level 1. The phone number
         is stored in E.164 format. Phone numbers and identity document numbers are unique and stay
-        reserved after a subscriber is closed.
+        reserved after a subscriber is closed. A number that a customer of another book has is
+        rejected, with the book in `details.book`.
 
         Access: an API key with the scope `subscribers:write`; an admin (support_user,
         system_admin); an internal service's signature.

@@ -161,11 +161,20 @@ class BookReportRow(msgspec.Struct, frozen=True, kw_only=True):
     difference: AccountBalance | None
 
 
+class BookNumberConflict(msgspec.Struct, frozen=True, kw_only=True):
+    """A customer of this book whose phone number a customer of another book has too."""
+
+    subscriber_id: Id
+    book: BookCode
+    since: Time
+
+
 class BookReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Balances of all books together."""
+    """Balances of all books together, and phone numbers that two of them have."""
 
     as_of: Time
     currency: CurrencyCode
     books: list[BookReportRow]
     accounts: list[BookAccountBalance]
+    number_conflicts: list[BookNumberConflict]
     is_complete: bool

@@ -3,7 +3,7 @@
 import msgspec
 
 from tapgate.auth.actors import Actor
-from tapgate.business.customers.subscribers import model, phone_changes, queries
+from tapgate.business.customers.subscribers import book_numbers, model, phone_changes, queries
 from tapgate.business.customers.subscribers.kyc_documents import queries as documents
 from tapgate.business.customers.subscribers.model import Subscriber
 from tapgate.business.owners.status_transitions import Transition
@@ -54,6 +54,8 @@ async def register(
     )
     await queries.add(tx, subscriber)
     await set_pin(tx, subscriber.id, pin_verifier.hash(registration.pin))
+    if settings.book_peers:
+        await book_numbers.add_check(tx, subscriber.id)
     changes = {"status": (None, subscriber.status)}
     await _trail.record(tx, actor, subscriber.public_id, "created", changes=changes)
     await publish(tx, "subscriber.created", model.to_record(subscriber, now))
@@ -84,6 +86,8 @@ async def update(
         await documents.mark_decided(tx, subscriber_id, tx.now(), rejected=rejected)
     if after == before:
         return before
+    if settings.book_peers and after.phone_number != before.phone_number:
+        await book_numbers.add_check(tx, after.id)
     is_override = (after.kyc_level, after.kyc_status) != (before.kyc_level, before.kyc_status)
     return await save(tx, actor, before, after, action="kyc_override" if is_override else "updated")
 

@@ -6,6 +6,7 @@ import msgspec
 
 from tapgate.auth.disclosure import is_hidden
 from tapgate.business.customers.subscribers import operations, queries, restricted_access
+from tapgate.business.customers.subscribers.book_numbers import require_free_elsewhere
 from tapgate.business.customers.subscribers.model import (
     Subscriber,
     to_disclosed_record,
@@ -87,10 +88,21 @@ async def _to_disclosed_record(
     return to_disclosed_record(_to_record(request, subscriber), hidden=hidden)
 
 
+async def _require_free_number(
+    request: GuardedRequest, body: Registration | SubscriberUpdate, id: int | None = None
+) -> None:
+    if body.phone_number is None:
+        return
+    subscriber_id = await queries.find_id_by_phone(request.services.database, body.phone_number)
+    if subscriber_id is None:
+        await require_free_elsewhere(request.services.book_peers, body.phone_number)
+
+
 @endpoints.post(
     "",
     access=Access(scope="subscribers:write", roles="AS", service=True),
     status=201,
+    prepare=_require_free_number,
     errors=(Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
     unguarded=Unguarded.NO_MONEY,
     objects=ObjectAccess.NO_OBJECT,
@@ -103,7 +115,8 @@ async def register_subscriber(
 
     The subscriber gets an empty wallet and starts as `ACTIVE` at KYC level 1. The phone number is
     stored in E.164 format. Phone numbers and identity document numbers are unique and stay reserved
-    after a subscriber is closed.
+    after a subscriber is closed. A number that a customer of another book has is rejected, with the
+    book in `details.book`.
     """
     services = request.services
     subscriber = await operations.register(
@@ -207,6 +220,7 @@ async def _describe_update(
     field_access=_UPDATE_FIELD_ACCESS,
     errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
     notices=(Notice.PHONE_CHANGED,),
+    prepare=_require_free_number,
 )
 async def update_subscriber(
     request: GuardedRequest, tx: Transaction, id: SubscriberId, body: SubscriberUpdate

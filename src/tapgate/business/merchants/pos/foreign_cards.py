@@ -1,6 +1,5 @@
 """Cards of other books at terminals: a clear error instead of a card that nobody knows."""
 
-from tapgate.business.payments.books import directory
 from tapgate.http.api.request_context import RequestContext
 from tapgate_client.errors import ApiError, Code
 
@@ -15,7 +14,7 @@ async def explain(request: RequestContext, serial: str | None, error: ApiError) 
     if error.code != Code.CARD_NOT_FOUND or serial is None or not peers.codes:
         return error
     try:
-        customer = await directory.find_elsewhere(peers, ("card_serial", serial))
+        customer = await peers.find_customer(("card_serial", serial))
     except ApiError:
         return error
     if customer is None:

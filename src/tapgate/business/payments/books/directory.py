@@ -1,11 +1,8 @@
 """Directory: in which book a customer lives, by phone number or card.
 
-Each book answers for its own customers. Responses of other books are cached for a minute. An entry
-names the subscriber, so that a transfer reaches the person whose name the sender confirmed, even if
-the phone number or the card is assigned to someone else in between.
+Each book answers for its own customers; `BookPeers.find_customer` asks the others.
 """
 
-import asyncio
 from collections.abc import Mapping
 from typing import Final
 
@@ -13,8 +10,6 @@ from tapgate.core.public_names import build_public_name
 from tapgate.http.api.book_peers import BookPeers, LookupKey
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
-from tapgate_client.errors import unavailable
-from tapgate_client.exceptions import NotFoundError
 from tapgate_client.schemas.books import BookCustomer
 from tapgate_client.schemas.cards import CardStatus
 
@@ -47,41 +42,4 @@ async def find_own(database: Database, peers: BookPeers, key: LookupKey) -> Book
         name=name,
         can_receive=row["is_active"] and row["is_payable"],
         version=row["version"],
-    )
-
-
-async def find_elsewhere(peers: BookPeers, key: LookupKey) -> BookCustomer | None:
-    """Return a customer of another book, or None.
-
-    Of several books that have the customer, the first in the settings counts. Raises 503 if no book
-    has the customer and one of them does not respond.
-    """
-    if not peers.codes:
-        return None
-    known = peers.directory.get(key)
-    if known is not None:
-        return known.customer
-    found = await asyncio.gather(
-        *(_ask(peers, code, key) for code in peers.codes), return_exceptions=True
-    )
-    customer = next((one for one in found if isinstance(one, BookCustomer)), None)
-    if customer is None and any(isinstance(one, BaseException) for one in found):
-        raise unavailable("The directory of another book does not respond. Try again shortly.")
-    peers.directory.put(key, customer)
-    return customer
-
-
-async def _ask(peers: BookPeers, code: str, key: LookupKey) -> BookCustomer | None:
-    field, value = key
-    try:
-        customer = await peers.get_client(code).books.look_up(**{field: value})
-    except NotFoundError:
-        return None
-    # The code by which this book knows the other one, whatever the other one calls itself.
-    return BookCustomer(
-        book=code,
-        subscriber_id=customer.subscriber_id,
-        name=customer.name,
-        can_receive=customer.can_receive,
-        version=customer.version,
     )

@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple
 
 from tapgate.business.customers.subscribers import queries as subscribers
-from tapgate.business.payments.books import directory
 from tapgate.http.api.services import Services
 from tapgate.ledger import commands
 from tapgate.ledger.commands import NewBookTransfer, Party
@@ -67,7 +66,7 @@ async def find_by_card(services: Services, serial: str) -> Recipient:
 
 async def _find_elsewhere(services: Services, field: str, value: str) -> Recipient | None:
     peers = services.book_peers
-    customer = await directory.find_elsewhere(peers, (field, value))
+    customer = await peers.find_customer((field, value))
     if customer is None:
         return None
     return Recipient(commands.partner_party(peers.get_partner_id(customer.book)), customer)

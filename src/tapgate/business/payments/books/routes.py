@@ -46,7 +46,7 @@ async def look_up(request: RequestContext, body: BookLookup) -> BookCustomer:
         _require_peer(request)
     customer = await directory.find_own(services.database, services.book_peers, key)
     if customer is None and not is_peer:
-        customer = await directory.find_elsewhere(services.book_peers, key)
+        customer = await services.book_peers.find_customer(key)
     if customer is None:
         raise ApiError(
             Code.SUBSCRIBER_NOT_FOUND if field == "phone_number" else Code.CARD_NOT_FOUND
