@@ -5,9 +5,12 @@ names a folder, screenshots are saved there: `make pictures`.
 """
 
 import asyncio
+import csv
+import os
 import re
 from collections.abc import AsyncIterator
 from itertools import chain
+from pathlib import Path
 from typing import Final, get_args
 from urllib.parse import urlsplit
 
@@ -18,6 +21,7 @@ from drivers import chromium
 from drivers.actors import Admin, require_success
 from drivers.chromium import DESKTOP_VIEWPORT, PHONE_VIEWPORT, ColorScheme, Tab
 from drivers.deployments import Deployment
+from drivers.page_weights import PageWeight, disable_cache, weigh
 from drivers.processes import ADMIN
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.console import ACTIONS, PAGES
@@ -118,6 +122,8 @@ _REMOVE_TABLES: Final = 'document.querySelectorAll("table, nav").forEach(part =>
 _REMOVE_NAVIGATION: Final = 'document.querySelector("nav.side")?.remove()'
 #: Public page of a tapped card.
 _TAP_PATH: Final = "/t"
+_MAX_PAGE_BYTES: Final = 200_000
+_MAX_TASK_MS: Final = 100
 _PATH_PARAMETER: Final = re.compile(r"{(\w+)}")
 #: Dark mode affects only contrast, and these pages contain all components. The remaining pages are
 #: checked in dark mode when screenshots are taken.
@@ -237,6 +243,27 @@ async def test_every_page_fits_a_phone_and_a_desktop_in_french(
             if (pixels := await _get_overflow(tab)) > 0:
                 findings[f"{path} on a {device}"] = pixels
     assert findings == {}
+
+
+async def test_every_page_is_light_and_does_not_block(
+    browser: Browser, tab: Tab, page_urls: dict[str, str]
+) -> None:
+    """A first view, with an empty cache, of each page and of the API reference."""
+    await disable_cache(tab)
+    weights = {
+        path: await weigh(browser, tab, url)
+        for path, url in {**page_urls, "/guide": "/guide", "/guide/api": "/guide/api"}.items()
+    }
+    if chromium.should_take_screenshots():
+        rows = [
+            ("page", *PageWeight.__annotations__),
+            *((path, *found) for path, found in weights.items()),
+        ]
+        with (Path(os.environ["TAPGATE_PICTURES"]) / "page-weights.csv").open("w") as file:
+            csv.writer(file).writerows(rows)
+    heavy = {path: found for path, found in weights.items() if found.bytes > _MAX_PAGE_BYTES}
+    slow = {path: found for path, found in weights.items() if found.longest_task_ms > _MAX_TASK_MS}
+    assert (heavy, slow) == ({}, {})
 
 
 async def _open_pages(tab: Tab, urls: dict[str, str]) -> AsyncIterator[tuple[str, str]]:

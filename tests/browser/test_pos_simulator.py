@@ -32,6 +32,21 @@ window.NDEFReader = class extends EventTarget {
 """
 
 
+#: Contrast ratio of an element's text and the nearest background, as in WCAG.
+_GET_CONTRAST = """element => {
+  const parse = color => color.match(/[\\d.]+/g).map(Number);
+  const luminance = color => parse(color).slice(0, 3)
+    .map(part => part / 255)
+    .map(part => part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, part, index) => sum + part * [0.2126, 0.7152, 0.0722][index], 0);
+  let surface = element;
+  while (parse(getComputedStyle(surface).backgroundColor)[3] === 0) surface = surface.parentElement;
+  const found = [getComputedStyle(element).color, getComputedStyle(surface).backgroundColor]
+    .map(luminance).sort((a, b) => b - a);
+  return (found[0] + 0.05) / (found[1] + 0.05);
+}"""
+
+
 class PosPage:
     """Page object for the POS simulator."""
 
@@ -319,3 +334,15 @@ async def test_clone_of_a_card_that_signs_its_taps_is_declined(pos_page: PosPage
     await expect(page.get_by_text("This card may have been cloned.")).to_be_visible()
     await page.get_by_role("link", name="View alert").click()
     await expect(page.get_by_role("link", name=SIGNING_CARD)).to_be_visible()
+
+
+async def test_every_button_is_readable_under_the_pointer(pos_page: PosPage) -> None:
+    buttons = pos_page.page.get_by_role("main").locator("button:visible:enabled")
+    assert await buttons.count() > 15
+    unreadable = {}
+    for button in await buttons.all():
+        await button.hover()
+        ratio = await button.evaluate(_GET_CONTRAST)
+        if ratio < 4.5:
+            unreadable[await button.inner_text()] = ratio
+    assert unreadable == {}
