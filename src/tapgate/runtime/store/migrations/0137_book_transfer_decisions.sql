@@ -7,4 +7,3 @@ ALTER TABLE book_transfers
     DROP CONSTRAINT book_transfers_status_check;
 ALTER TABLE book_transfers ADD CONSTRAINT book_transfers_status_check
     CHECK (status IN ('pending', 'stopped', 'delivered', 'returned', 'canceled')) NOT VALID;
-CREATE INDEX book_transfers_open ON book_transfers (id) WHERE status IN ('pending', 'stopped');

@@ -8,6 +8,4 @@ ALTER TABLE support_requests
     ADD opened_by bigint REFERENCES admins,
     ADD about text,
     ADD CONSTRAINT support_requests_owner_check
-        CHECK (num_nonnulls(phone_number, owner_id) = 1) NOT VALID;
-CREATE INDEX support_requests_by_owner ON support_requests (owner_id, id)
-    WHERE owner_id IS NOT NULL;
+        CHECK (num_nonnulls(owner_type, owner_id, opened_by) IN (0, 3)) NOT VALID;
