@@ -20,6 +20,7 @@ from tapgate.http.api.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, NewBookTransfer
 from tapgate.ledger.rules.loaded_rules import insert_defaults
+from tapgate.runtime.store.database import Database
 from tapgate.server.gateway import create_app, open_gateway_services
 from tapgate_client import ids, money
 
@@ -122,15 +123,20 @@ class Book:
         return [row["status"] for row in rows]
 
 
+async def allow_debt(database: Database, partner: HmacAuth) -> None:
+    """Let the clearing account of a partner be overdrawn up to the credit limit."""
+    await database.execute(
+        "UPDATE accounts SET overdraft = $2 WHERE owner_id = $1",
+        ids.decode(ids.PARTNER, partner.partner_id or ""),
+        CREDIT_LIMIT,
+    )
+
+
 async def configure_peer(harness: Harness, code: str = "south") -> HmacAuth:
     """Create a partner that represents another book, which cannot be reached."""
     partner = await harness.create_partner()
     assert partner.partner_id is not None
-    await harness.database.execute(
-        "UPDATE accounts SET overdraft = $2 WHERE owner_id = $1",
-        ids.decode(ids.PARTNER, partner.partner_id),
-        CREDIT_LIMIT,
-    )
+    await allow_debt(harness.database, partner)
     set_peer(harness.services, code, partner.partner_id)
     return partner
 
@@ -174,11 +180,7 @@ async def _open_book(code: str, folder: Path, url: str) -> AsyncIterator[Book]:
             harness = Harness(services, client)
             book = Book(code, harness, app)
             book.peer = await harness.create_partner(f"Book of {code}'s peer")
-            await services.database.execute(
-                "UPDATE accounts SET overdraft = $2 WHERE owner_id = $1",
-                ids.decode(ids.PARTNER, book.peer.partner_id or ""),
-                CREDIT_LIMIT,
-            )
+            await allow_debt(services.database, book.peer)
             yield book
 
 

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from builders.approvals import approve, build_rule, require_held, set_rules
-from builders.books import V1, Book
+from builders.books import V1, Book, allow_debt
 from builders.ledger import require_balanced_books
 from harness import parse_error
 from tapgate.business.payments.books.delivery import ErrorKind, classify
@@ -98,6 +98,14 @@ async def decide(book: Book, transfer_id: str, decision: str) -> httpx2.Response
         f"{V1}/books/transfers/{transfer_id}/{decision}",
         json={"reason": "The other book has closed"} if decision == "return" else None,
         auth=await book.harness.create_admin("F"),
+    )
+
+
+async def close_subscriber(book: Book, subscriber: dict[str, Any]) -> httpx2.Response:
+    return await book.harness.post(
+        f"{V1}/subscribers/{subscriber['id']}/close",
+        json={"reason": "Moves abroad"},
+        auth=await book.harness.create_admin("A"),
     )
 
 
@@ -229,6 +237,44 @@ async def test_sender_who_becomes_restricted_between_two_attempts_is_delivered_o
     await north.deliver()
     assert await north.list_statuses() == ["delivered"]
     assert await south.get_balance(recipient["id"]) == "200.00"
+
+
+async def test_new_partner_for_the_same_book_credits_nothing_twice(books: Books) -> None:
+    """The first response was lost, and then the other book replaced the partner."""
+    north, south = books
+    sender = await north.harness.create_subscriber(balance="1000.00")
+    recipient = await south.harness.create_subscriber()
+    response = await north.send(sender, recipient, "200.00")
+    north.link.faults = iter(["unanswered"])
+    await north.deliver()
+    south.peer = await south.harness.create_partner("North, with a new partner")
+    await allow_debt(south.services.database, south.peer)
+    north.connect(south)
+    south.connect(north)
+    await north.deliver()
+    assert (await get_transfer(north, response.json()["transaction_id"]))["status"] == "delivered"
+    assert await south.get_balance(recipient["id"]) == "200.00"
+
+
+async def test_sender_cannot_be_closed_while_a_transfer_may_come_back(books: Books) -> None:
+    north, south = books
+    sender = await north.harness.create_subscriber(balance="203.00")
+    recipient = await south.harness.create_subscriber()
+    assert (await north.send(sender, recipient, "200.00")).status_code == 200
+    assert await north.get_balance(sender["id"]) == "0.00"
+    assert (await close_subscriber(south, recipient)).status_code == 200
+    assert parse_error(await close_subscriber(north, sender)) == (409, "NOT_CLOSABLE")
+    await north.deliver()
+    assert await north.list_statuses() == ["returned"]
+    await require_amounts(books, (sender, recipient), "203.00", "0.00")
+
+
+async def test_sender_can_be_closed_after_the_delivery(books: Books) -> None:
+    north, south = books
+    sender = await north.harness.create_subscriber(balance="203.00")
+    await north.send(sender, await south.harness.create_subscriber(), "200.00")
+    await north.deliver()
+    assert (await close_subscriber(north, sender)).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["", "/cancel"])

@@ -237,8 +237,9 @@ class SubscribersOperations(OperationGroup[M]):
     def close(self, id: str, *, reason: str) -> SubscriberResponse:
         """Close a subscriber permanently.
 
-        The wallet must be empty and have no funds on hold. Otherwise the request fails with
-        `NOT_CLOSABLE`. Later changes to a closed subscriber fail with the same code.
+        The wallet must be empty and have no funds on hold, and no transfer to another book may be
+        pending, because it may come back. Otherwise the request fails with `NOT_CLOSABLE`. Later
+        changes to a closed subscriber fail with the same code.
 
         Access: an admin (system_admin).
 

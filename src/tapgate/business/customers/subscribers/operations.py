@@ -18,6 +18,7 @@ from tapgate.ledger.pins.pin_storage import set_pin
 from tapgate.ledger.pins.pin_verifier import PinVerifier
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import get_platform_day
+from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.subscribers import (
     KycStatus,
     Registration,
@@ -113,9 +114,14 @@ async def unblock(
 
 
 async def close(tx: Transaction, actor: Actor, subscriber_id: int, reason: str) -> Subscriber:
-    """Close a subscriber permanently. The wallet must be empty, with no funds on hold."""
+    """Close a subscriber permanently. The wallet must be empty, with no funds on hold.
+
+    A transfer that another book has not credited yet may come back to the wallet.
+    """
     before = await queries.lock_editable(tx, actor, subscriber_id)
     await phone_changes.require_uninvolved(tx, actor, subscriber_id)
+    if await queries.has_open_book_transfer(tx, before.account_id):
+        raise ApiError(Code.NOT_CLOSABLE, "Another book has not credited a transfer yet.")
     return await _change_status(tx, actor, before, model.CLOSE, reason)
 
 

@@ -124,6 +124,20 @@ async def lock_editable(tx: Transaction, actor: Actor, subscriber_id: int) -> Su
     return subscriber
 
 
+async def has_open_book_transfer(tx: Transaction, account_id: int) -> bool:
+    """Return whether a transfer from the account to another book may still come back.
+
+    The caller must hold the lock on the account.
+    """
+    exists: bool = await tx.fetchval(
+        """SELECT EXISTS (
+               SELECT FROM book_transfers b JOIN transactions t ON t.id = b.id
+               WHERE b.status IN ('pending', 'stopped') AND t.from_account = $1)""",
+        account_id,
+    )
+    return exists
+
+
 async def get_phone_number_owned_since(database: Database, subscriber_id: int) -> datetime:
     since: datetime = await database.fetchval(
         "SELECT coalesce(phone_number_changed_at, created_at) FROM subscribers WHERE id = $1",

@@ -299,8 +299,9 @@ async def close_subscriber(
 ) -> SubscriberResponse:
     """Close a subscriber permanently.
 
-    The wallet must be empty and have no funds on hold. Otherwise the request fails with
-    `NOT_CLOSABLE`. Later changes to a closed subscriber fail with the same code.
+    The wallet must be empty and have no funds on hold, and no transfer to another book may be
+    pending, because it may come back. Otherwise the request fails with `NOT_CLOSABLE`. Later
+    changes to a closed subscriber fail with the same code.
     """
     subscriber = await operations.close(tx, request.actor, id, body.reason)
     return SubscriberResponse(

@@ -30,9 +30,12 @@ _PATH: Final = "/api/v1/books/transfers"
 
 
 def build_key(
-    request: RequestContext, body: BookTransfer | BookTransferCancellation
+    request: RequestContext, book: str, body: BookTransfer | BookTransferCancellation
 ) -> ScopedIdempotencyKey:
     """Return a transfer's idempotency key, which is also that of its cancellation.
+
+    The scope is the book, because another partner may represent it between two attempts. Earlier
+    releases stored keys in the scope of the partner.
 
     The fingerprint has only what decides where how much money goes. The sender may become
     restricted between two attempts, which changes the name.
@@ -41,7 +44,13 @@ def build_key(
     assert key is not None
     _require_recent(request, key.request_id)
     transfer = BookTransfer(recipient_id=body.recipient_id, sender_name="", amount=body.amount)
-    return msgspec.structs.replace(key, fingerprint=calculate_fingerprint(_PATH, transfer))
+    scope = f"book:{book}"
+    return msgspec.structs.replace(
+        key,
+        scope=scope,
+        lookup_scopes=(scope, *(key.lookup_scopes or (key.scope,))),
+        fingerprint=calculate_fingerprint(_PATH, transfer),
+    )
 
 
 def _require_recent(request: RequestContext, request_id: str) -> None:

@@ -86,7 +86,7 @@ async def receive_transfer(
     code = _require_peer(request)
     partner_id = request.principal.partner_id
     assert partner_id is not None
-    key = incoming.build_key(request, body)
+    key = incoming.build_key(request, code, body)
     amount = money.parse(body.amount, request.services.settings.currency)
     return await _execute(request, incoming.build_credit(code, partner_id, key, body, amount))
 
@@ -115,7 +115,7 @@ async def cancel_transfer(
     code = _require_peer(request)
     partner_id = request.principal.partner_id
     assert partner_id is not None
-    key = incoming.build_key(request, body)
+    key = incoming.build_key(request, code, body)
     amount = money.parse(body.amount, request.services.settings.currency)
     return await _execute(request, incoming.build_cancellation(code, partner_id, key, body, amount))
 
