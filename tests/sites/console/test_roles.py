@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from builders.books import configure_peer
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.http.api.access import ROLES_BY_LETTER
@@ -121,6 +122,15 @@ async def test_simulators_are_linked_and_open_only_for_system_admins(
     assert ('href="/simulator/' in await console.get_page_text("/console")) == (role == "A")
     for path in ("/simulator/pos", "/simulator/phone"):
         assert (await console.get(path)).status_code == (200 if role == "A" else 403)
+
+
+async def test_book_transfers_are_linked_only_if_there_are_other_books(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    link = 'href="/console/book-transfers"'
+    assert link not in await ada.get_page_text("/console")
+    await configure_peer(harness)
+    assert link in await ada.get_page_text("/console")
 
 
 def test_id_is_linked_only_if_the_admin_may_open_its_page() -> None:

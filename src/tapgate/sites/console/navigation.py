@@ -4,13 +4,21 @@ An entry with several pages opens and closes. A viewer sees the pages that the r
 an entry with one such page is a plain link.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from tapgate.sites.console.translation.translator import source_text
 from tapgate_client.schemas.work_queues import WorkQueueName
 
 HOME_PATH: Final = "/console"
+
+
+class Feature(Enum):
+    """What not every installation has."""
+
+    SIMULATORS = auto()
+    OTHER_BOOKS = auto()
 
 
 class Page(NamedTuple):
@@ -20,7 +28,7 @@ class Page(NamedTuple):
     label: str
     endpoint: str | None = None  # None: for every admin
     queues: tuple[str, ...] = ()
-    is_simulator: bool = False
+    feature: Feature | None = None  # None: in every installation
 
 
 class Entry(NamedTuple):
@@ -138,7 +146,10 @@ GROUPS: Final = (
                     ),
                     Page("/console/batches", "Batches", "GET /api/v1/batches"),
                     Page(
-                        "/console/book-transfers", "Book transfers", "GET /api/v1/books/transfers"
+                        "/console/book-transfers",
+                        "Book transfers",
+                        "GET /api/v1/books/transfers",
+                        feature=Feature.OTHER_BOOKS,
                     ),
                     Page("/console/bank-accounts", "Bank accounts", "GET /api/v1/bank-accounts"),
                     Page(
@@ -201,9 +212,11 @@ GROUPS: Final = (
                     Page("/console/request-logs", "API requests", "GET /api/v1/admin/request-logs"),
                     Page("/guide/api", source_text("API reference")),
                     Page("/guide", "Guide"),
-                    Page("/stage", source_text("Stage"), is_simulator=True),
-                    Page("/simulator/pos", source_text("POS simulator"), is_simulator=True),
-                    Page("/simulator/phone", "Phone simulator", is_simulator=True),
+                    Page("/stage", source_text("Stage"), feature=Feature.SIMULATORS),
+                    Page(
+                        "/simulator/pos", source_text("POS simulator"), feature=Feature.SIMULATORS
+                    ),
+                    Page("/simulator/phone", "Phone simulator", feature=Feature.SIMULATORS),
                 ),
             ),
             Entry(
@@ -226,7 +239,9 @@ GROUPS: Final = (
 )
 
 
-def build_navigation(can_access: Callable[[str], bool], *, has_simulators: bool) -> list[Group]:
+def build_navigation(
+    can_access: Callable[[str], bool], features: Collection[Feature]
+) -> list[Group]:
     """Return the groups and entries with only the pages that the viewer may open."""
     groups = []
     for group in GROUPS:
@@ -235,7 +250,7 @@ def build_navigation(can_access: Callable[[str], bool], *, has_simulators: bool)
             pages = tuple(
                 page
                 for page in entry.pages
-                if (has_simulators or not page.is_simulator)
+                if (page.feature is None or page.feature in features)
                 and (page.endpoint is None or can_access(page.endpoint))
             )
             if pages:

@@ -19,7 +19,7 @@ from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console import session, times
 from tapgate.sites.console.forms import FORM_CONTENT_TYPE, FormData
-from tapgate.sites.console.navigation import HOME_PATH, Group, build_navigation
+from tapgate.sites.console.navigation import HOME_PATH, Feature, Group, build_navigation
 from tapgate.sites.console.rendering import get_page_path
 from tapgate.sites.console.translation.translator import (
     Language,
@@ -302,7 +302,11 @@ class PageRequest:
 
     @property
     def navigation(self) -> list[Group]:
-        return build_navigation(self.can_access, has_simulators=self._has_simulators)
+        is_available = {
+            Feature.SIMULATORS: self._has_simulators,
+            Feature.OTHER_BOOKS: bool(self.context.services.book_peers.codes),
+        }
+        return build_navigation(self.can_access, [name for name in Feature if is_available[name]])
 
     @property
     def _has_simulators(self) -> bool:
