@@ -10,6 +10,7 @@ from builders.approvals import approve, build_rule, require_held, set_rules
 from builders.books import V1, Book, allow_debt
 from builders.ledger import require_balanced_books
 from harness import parse_error
+from tapgate.business.payments.books import transfers
 from tapgate.business.payments.books.delivery import ErrorKind, classify
 from tapgate.business.payments.books.outgoing import MAX_REFUSED
 from tapgate.business.payments.books.transfer_metrics import BookTransferMetrics
@@ -302,7 +303,10 @@ async def test_request_older_than_idempotency_keys_is_rejected(
         assert response.status_code == expected, response.text
 
 
-async def test_transfer_under_review_cannot_be_returned(books: Books) -> None:
+async def test_transfer_under_review_cannot_be_returned(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even without approval, if the review ends while the request is checked."""
     north, south = books
     sender = await north.harness.create_subscriber(balance="1000.00")
     recipient = await south.harness.create_subscriber()
@@ -313,6 +317,15 @@ async def test_transfer_under_review_cannot_be_returned(books: Books) -> None:
     response = await north.send(sender, recipient, "200.00")
     transfer_id = response.json()["transaction_id"]
     assert not (await get_transfer(north, transfer_id))["can_return"]
+    assert parse_error(await decide(north, transfer_id, "return")) == (409, "NOT_REVERSIBLE")
+    await set_rules(north.harness, build_rule("reversals", above="100"))
+    request_return = transfers.request_return
+
+    async def request_after_release(*arguments: Any, **fields: Any) -> Any:
+        await north.services.database.execute("UPDATE transactions SET status = 'completed'")
+        return await request_return(*arguments, **fields)
+
+    monkeypatch.setattr(transfers, "request_return", request_after_release)
     assert parse_error(await decide(north, transfer_id, "return")) == (409, "NOT_REVERSIBLE")
 
 

@@ -57,10 +57,10 @@ async def retry_transfer(
     return transfers.to_record(await transfers.retry(tx, request.actor, id))
 
 
-async def _describe_return(request: GuardedRequest, id: int, body: Reason) -> Proposal | None:
+async def _describe_return(request: GuardedRequest, id: int, body: Reason) -> Proposal:
     transfer = await transfers.get(request.services.database, id)
-    if not transfer.can_return:
-        return None  # the operation rejects the request
+    # Not left to the operation: a review that ends in between makes the transfer returnable.
+    transfers.require_returnable(transfer)
     amount = format_amount(request, transfer.amount)
     return Proposal(
         operations=(Operation.REVERSALS,),
