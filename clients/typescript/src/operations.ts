@@ -2206,7 +2206,8 @@ export class Operations extends Transport {
    * restricted subscriber has `masked: true` until the admin verifies a one-time code. The filter
    * `phone_number` does not find masked requests.
    *
-   * Users of a processor, partner or agent get its requests, a cashier only the cashier's own.
+   * Users of a processor, partner or agent get its requests, a cashier only the cashier's own. They
+   * cannot filter by `assignee`, which they do not learn.
    *
    * Access: an admin (support_user, system_admin). Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
    */

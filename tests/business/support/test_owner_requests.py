@@ -128,6 +128,18 @@ async def test_question_about_a_foreign_object_is_rejected_like_an_unknown_one(
     assert await list_ids(harness, manager) == []
 
 
+async def test_owner_does_not_learn_the_assignee_from_the_filter(
+    harness: Harness, manager: BearerAuth, support: BearerAuth
+) -> None:
+    asked = (await ask(harness, manager)).json()["id"]
+    assigned = await harness.post(f"{REQUESTS}/{asked}/assign", auth=support)
+    assert await list_ids(harness, support, assignee=assigned.json()["assignee"]) == [asked]
+    for assignee in (assigned.json()["assignee"], "none"):
+        response = await harness.get(REQUESTS, params={"assignee": assignee}, auth=manager)
+        assert response.status_code == 422
+        assert list(response.json()["details"]["fields"]) == ["assignee"]
+
+
 async def test_suspended_owner_may_ask(harness: Harness, shop: str, manager: BearerAuth) -> None:
     url = f"/api/v1/processors/{shop}/suspend"
     admin = await harness.create_admin()

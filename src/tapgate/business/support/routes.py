@@ -20,7 +20,7 @@ from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
-from tapgate_client.errors import Code
+from tapgate_client.errors import Code, invalid_field
 from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.support import (
     NewOwnerMessage,
@@ -142,9 +142,12 @@ async def list_support_requests(
     restricted subscriber has `masked: true` until the admin verifies a one-time code. The filter
     `phone_number` does not find masked requests.
 
-    Users of a processor, partner or agent get its requests, a cashier only the cashier's own.
+    Users of a processor, partner or agent get its requests, a cashier only the cashier's own. They
+    cannot filter by `assignee`, which they do not learn.
     """
     services, view = request.services, request.owner_view
+    if view is not None and query.assignee is not None:
+        raise invalid_field("assignee", "is a filter for staff")
     rows = await queries.list_page(services.database, query, request.caller, services.clock(), view)
     masked = await _find_masked(request, services.database, rows)
     messages = await queries.load_messages(
