@@ -164,6 +164,12 @@ async def validate_batch(request: RequestContext, tx: Transaction, id: BatchId) 
 
 async def _describe_run(request: GuardedRequest, id: int, body: BatchRun) -> Proposal | None:
     batch = await queries.get(request.services.database, id)
+    if batch.status == BatchStatus.DRAFT:
+        # Not left to the operation: it waits for a validation, and then accepts the run.
+        key = build_idempotency_key(request, body)
+        if key is not None:
+            await queries.find_started(request.services.database, key)  # of another batch: conflict
+        batch.require_status(BatchStatus.VALIDATED)
     if batch.status != BatchStatus.VALIDATED:
         return None  # the operation replays the response, or rejects the request
     source = batch.source_name or "the platform"
