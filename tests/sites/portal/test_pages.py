@@ -84,7 +84,6 @@ async def test_role_reaches_its_pages_and_navigation_shows_only_these(
         "/portal/transactions/export",
         "/portal/request-logs",
         "/portal/api",
-        "/portal/support",
     }
     assert set(navigation) == {path for path, roles in _LISTS.items() if role in roles} - unlisted
 

@@ -23,7 +23,8 @@ ENTRIES: Final = (
             "GET /api/v1/processors/{id}/terminals",
         ),
     ),
-    link_page("headset", Page(f"{PORTAL}/disputes", "Disputes", "GET /api/v1/disputes")),
+    link_page("circle-alert", Page(f"{PORTAL}/disputes", "Disputes", "GET /api/v1/disputes")),
+    link_page("headset", Page(f"{PORTAL}/support", "Support", "GET /api/v1/support/requests")),
     link_page(
         "code-xml",
         Page(
