@@ -2,10 +2,13 @@
 
 import fcntl
 import os
+import weakref
 from pathlib import Path
 
 
 class FileLock:
+    """A lock that its process holds until it is released or nothing refers to it."""
+
     def __init__(self, path: Path) -> None:
         self._path = path
         self.descriptor: int | None = None
@@ -21,6 +24,8 @@ class FileLock:
             os.close(descriptor)
             return False
         self.descriptor = descriptor
+        self._close = weakref.finalize(self, os.close, descriptor)
+        self._close.atexit = False
         return True
 
     def fileno(self) -> int:
@@ -31,5 +36,5 @@ class FileLock:
     def release(self) -> None:
         """Release the lock. A process that inherited the descriptor still holds it."""
         if self.descriptor is not None:
-            os.close(self.descriptor)
+            self._close()
             self.descriptor = None
