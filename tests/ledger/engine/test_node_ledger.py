@@ -80,6 +80,7 @@ COMPLETE_COMMANDS: list[LedgerCommand] = [
         context={"memo": "rent: ñ", "metadata": {"items": [1, 2.5, None, True]}},
         caller_error=Code.TERMINAL_NOT_FOUND,
         caller_error_details={"until": "2026-01-31"},
+        declines_caller_error=True,
         payout=NewPayout(
             id=1,
             owner_type="processor",

@@ -1,0 +1,1 @@
+UPDATE approvals SET reason = 'New agent in Bo' WHERE id = 811;
