@@ -31,6 +31,9 @@ async def create_caller(harness: Harness, endpoint: Endpoint) -> httpx2.Auth | N
         return await (
             harness.create_processor() if access.hmac == "pos" else harness.create_partner()
         )
+    if access.owners:
+        owner = await harness.get_processor_id(await harness.create_processor())
+        return await harness.create_owner_user("M", owner)
     return harness.get_service_auth() if access.service else None
 
 

@@ -206,6 +206,8 @@ async def test_duplicate_of_a_request_whose_database_session_dies_moves_the_mone
 
 #: PINs are not compared, so a client may correct a mistyped PIN.
 UNCOMPARED_FIELDS = ("pin", "agent_pin")
+#: The other book may learn another sender name between two attempts.
+_UNCOMPARED_IN_TRANSFERS = ("sender_name", "memo")
 CHANGED_VALUES = {
     "amount": "7.77",
     "memo": "rent",
@@ -231,6 +233,7 @@ async def test_idempotency_key_reused_with_any_changed_field_is_rejected(
         {name: _change_value(name, value)}
         for name, value in case.body.items()
         if name not in UNCOMPARED_FIELDS
+        and not (route.endswith("/books/transfers") and name in _UNCOMPARED_IN_TRANSFERS)
     ]
     if case.changed_fields:
         changes.append(case.changed_fields)

@@ -81,9 +81,9 @@ async def test_payments_and_reads_use_only_partitions_of_recent_months(
     reader = await Database.connect(database_url)
     await _read_newest(reader, await ledger.get_account_id(payer), ledger.clock.now)
     await reader.close()
-    # A page is read from the last 31 days.
+    # A page is read from the last 31 days, and often from the newest month only.
     previous = get_month_start(START, -1)
-    assert min(name[-7:] for name in await _list_scanned(database)) == f"{previous:%Y_%m}"
+    assert min(name[-7:] for name in await _list_scanned(database)) >= f"{previous:%Y_%m}"
     await require_balanced_books(database)
 
 

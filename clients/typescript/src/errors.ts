@@ -1,11 +1,11 @@
 // Errors that requests throw.
 import type { ErrorCode } from "./schemas.js";
 
-/** Codes with the status 403 that decline a transaction. */
+/** Codes with the status 403 or 409 that decline a transaction. */
 const DECLINE_CODES: ReadonlySet<ErrorCode | ""> = new Set<ErrorCode>([
   "SUBSCRIBER_BLOCKED", "CARD_NOT_ACTIVE", "AGENT_NOT_ACTIVE", "COMPLIANCE_REJECTED",
   "TRANSACTION_LIMIT_EXCEEDED", "CARD_LIMIT_EXCEEDED", "DAILY_LIMIT_EXCEEDED",
-  "MONTHLY_LIMIT_EXCEEDED", "MAX_BALANCE_EXCEEDED",
+  "MONTHLY_LIMIT_EXCEEDED", "MAX_BALANCE_EXCEEDED", "TRANSFER_CANCELLED",
 ]);
 
 /** Base class of all errors. `requestId` is the idempotency key of an operation that moves money. */

@@ -149,9 +149,9 @@ async def test_cashier_sees_today_and_yesterday(harness: Harness, pos: PosDriver
 def test_yesterday_starts_at_midnight_of_the_platform() -> None:
     zone, owner = ZoneInfo("Asia/Tokyo"), Owner(OwnerType.PROCESSOR, 1)
     now = datetime(2026, 3, 1, 15, 0, tzinfo=UTC)  # midnight of 2 March in Tokyo
-    view = build_view(owner, AdminRole.MERCHANT_CASHIER, now, zone)
-    assert view == (owner, datetime(2026, 3, 1, tzinfo=zone))
-    assert build_view(owner, AdminRole.MERCHANT_MANAGER, now, zone) == (owner, None)
+    view = build_view(owner, AdminRole.MERCHANT_CASHIER, now, zone, 7)
+    assert view == (owner, datetime(2026, 3, 1, tzinfo=zone), 7)
+    assert build_view(owner, AdminRole.MERCHANT_MANAGER, now, zone, 7) == (owner, None, None)
 
 
 async def test_agent_user_sees_the_agents_transactions(harness: Harness) -> None:

@@ -192,6 +192,8 @@ def test_money_credentials_admins_and_rules_require_a_recent_factor() -> None:
         "DELETE /api/v1/admin/api-keys/{id}",
         "DELETE /api/v1/admin/partners/{id}/keys/{api_key_id}",
         "DELETE /api/v1/processors/{id}/keys/{api_key_id}",
+        # Sends a transfer again, which can be credited only once:
+        "POST /api/v1/books/transfers/{id}/retry",
         # With the sender's PIN:
         "POST /api/v1/agents/transfer",
         "POST /api/v1/wallet/transfer-p2p",

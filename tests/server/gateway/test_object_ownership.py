@@ -82,6 +82,7 @@ COVERED_OPERATIONS: dict[ObjectAccess, set[str]] = {
         FUND_OPERATION,
         WEBHOOK_OPERATION,
         f"POST {V1}/books/transfers",
+        f"POST {V1}/books/transfers/cancel",
         f"GET {V1}/books/position",
     },
     ObjectAccess.OWN: SELF_OPERATIONS,

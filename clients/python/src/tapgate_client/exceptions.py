@@ -4,7 +4,7 @@ TapgateError
 ├── ApiError                    the gateway returned an error response
 │   ├── ValidationError         400, 405, 413, 415, 422
 │   ├── AuthenticationError     401
-│   ├── DeclinedError           402, 403: money was refused
+│   ├── DeclinedError           402, 403, 409: money was refused
 │   ├── PermissionDeniedError   403
 │   ├── NotFoundError           404
 │   ├── ConflictError           409
@@ -146,7 +146,7 @@ class AuthenticationError(ApiError):
 
 
 class DeclinedError(ApiError):
-    """402, 403: the transaction was declined and stored as failed; `code` gives the reason.
+    """402, 403, 409: the transaction was declined and stored as failed; `code` gives the reason.
 
     The decline consumes the idempotency key. Operations that move no money, such as linking a
     card, can raise the same errors; they store nothing.
@@ -187,7 +187,7 @@ _CLASS_BY_STATUS: Final[dict[int, type[ApiError]]] = {
     503: UnavailableError,
 }
 
-#: Codes with the status 403 that decline a transaction.
+#: Codes with the status 403 or 409 that decline a transaction.
 _DECLINE_CODES: Final = frozenset(
     {
         Code.SUBSCRIBER_BLOCKED,
@@ -199,6 +199,7 @@ _DECLINE_CODES: Final = frozenset(
         Code.DAILY_LIMIT_EXCEEDED,
         Code.MONTHLY_LIMIT_EXCEEDED,
         Code.MAX_BALANCE_EXCEEDED,
+        Code.TRANSFER_CANCELLED,
     }
 )
 

@@ -7,7 +7,7 @@ percent-encoded UTF-8: HTTP headers cannot contain all letters.
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.fields import InvalidValueError, TextRule
 
@@ -22,17 +22,19 @@ def encode(reason: str) -> bytes:
     return quote(reason).encode()
 
 
-def read(request: RequestContext, body: Any) -> str | None:
+def read(request: GuardedRequest, body: Any) -> str | None:
     """Return the reason in a request that has to wait for approval: the header, or in the body.
 
     Raise 422 if it is invalid, or missing in a request of a form, whose site then asks for it.
     """
-    value = (request.get_header(HEADER_NAME.lower().encode()) or "").strip()
+    sent = request if isinstance(request, RequestContext) else None  # None for a schedule
+    value = sent.get_header(HEADER_NAME.lower().encode()) if sent else None
+    value = (value or "").strip()
     if not value:
         reason: str | None = getattr(body, "reason", None)
         if reason is not None:
             return reason
-        if request.asks_for_reason:
+        if sent and sent.asks_for_reason:
             raise invalid_field(HEADER_NAME, _MISSING)
         return None
     try:
