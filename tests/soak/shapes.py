@@ -271,12 +271,12 @@ async def flood_unknown_reference_page(target: Target) -> None:
 
 @shape((GATEWAY,), connections=120)
 async def flood_console(target: Target) -> None:
-    await repeat_request(target, lambda: build_get("/console/login", b"Accept: text/html"))
+    await repeat_request(target, lambda: build_get("/console/sign-in", b"Accept: text/html"))
 
 
 @shape((GATEWAY,), connections=120)
 async def flood_portal(target: Target) -> None:
-    await repeat_request(target, lambda: build_get("/portal/login", b"Accept: text/html"))
+    await repeat_request(target, lambda: build_get("/portal/sign-in", b"Accept: text/html"))
 
 
 @shape((GATEWAY,), connections=120)

@@ -289,6 +289,7 @@ class PageRequest:
             has_simulators=self._has_simulators,
             currency=settings.currency,
             zone=str(settings.timezone),
+            macro_modules={},
         )
         return Reply(
             text.encode(errors="replace"),

@@ -9,7 +9,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
+from jinja2.environment import TemplateModule
 from markupsafe import Markup, escape
 
 from tapgate.core.id_generator import get_time
@@ -69,6 +70,30 @@ _LABEL_FILTERS: Final[Mapping[str, Callable[..., str]]] = {
 }
 
 
+#: Name of the dict that keeps the modules of a page while the page is rendered.
+_MODULES: Final = "macro_modules"
+
+
+class _PageTemplate(Template):
+    """Template that is imported once per page, although many parts of a page import it.
+
+    Its macros can use the page's values, but no variable that a template sets.
+    """
+
+    def make_module(
+        self,
+        vars: dict[str, Any] | None = None,
+        shared: bool = False,
+        locals: Mapping[str, Any] | None = None,
+    ) -> TemplateModule:
+        modules = (vars or {}).get(_MODULES)
+        if modules is None:
+            return super().make_module(vars, shared, locals)
+        if self.name not in modules:
+            modules[self.name] = super().make_module(vars, shared)
+        return modules[self.name]  # type: ignore[no-any-return]
+
+
 @cache
 def build_environment(*packages: str, language: Language = Language.EN) -> Environment:
     """Return the environment for the packages' templates; earlier packages take precedence."""
@@ -81,7 +106,9 @@ def build_environment(*packages: str, language: Language = Language.EN) -> Envir
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,
     )
+    environment.template_class = _PageTemplate
     if isinstance(environment, TranslatingEnvironment):
         environment.translate = translator.translate
     environment.filters |= {
