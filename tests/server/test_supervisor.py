@@ -19,9 +19,11 @@ import psutil
 import pytest
 
 from drivers.processes import free_port
+from tapgate.core.settings import load_settings
 from tapgate.runtime.store.postgres_programs import read_embedded_version
 from tapgate.runtime.store.postgres_releases import list_warnings
 from tapgate.server import supervisor
+from tapgate.server.gateway_services import open_idle_cores
 
 #: Program that supervises the stub service.
 _SUPERVISOR_SCRIPT = """
@@ -319,8 +321,19 @@ def test_external_database_is_used_and_no_server_is_started(
     running = start_supervisor(TAPGATE_DATABASE_URL=database_url).wait_until_ready()
     assert len(running.list_processes()) == 1  # the worker
     assert not (running.data_dir / "pgdata" / "postmaster.pid").exists()
+    (worker,) = running.list_workers()
+    assert open_idle_cores(load_settings(worker.environ())) is None
     running.send_signal(signal.SIGTERM)
     assert running.wait_for_exit() == 0
+
+
+@pytest.mark.usefixtures("data_dir")
+def test_workers_beside_embedded_postgres_measure_idle_cores(
+    start_supervisor: StartSupervisor,
+) -> None:
+    running = start_supervisor(TAPGATE_WORKERS="2").wait_until_ready()
+    for worker in running.list_workers():
+        assert open_idle_cores(load_settings(worker.environ())) is not None
 
 
 @pytest.mark.usefixtures("data_dir")

@@ -63,6 +63,7 @@ from tapgate.runtime.store import work_queue
 from tapgate.runtime.store.commit_probe import probe_commit
 from tapgate.runtime.store.connection_budget import REPORT_POOL_CONNECTIONS, divide_connections
 from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.embedded import EmbeddedPostgres
 from tapgate.runtime.store.replica import Replica
 from tapgate.runtime.store.server_status import ServerProbe
 from tapgate.runtime.store.signals import Signals
@@ -311,6 +312,12 @@ async def _open_metrics(
     return await stack.enter_async_context(metrics)
 
 
+def open_idle_cores(settings: Settings) -> IdleCores | None:
+    """Measure the cores if PostgreSQL uses them too; a worker gets its URL from the supervisor."""
+    embedded_url = EmbeddedPostgres(settings.data_dir).url
+    return IdleCores() if settings.database_url in (None, embedded_url) else None
+
+
 def _build_ledger(
     base: _Base,
     database: Database,
@@ -325,9 +332,7 @@ def _build_ledger(
     if is_worker and settings.workers > 1:
         # Workers of different releases, such as after an upgrade in place, cannot share a writer.
         path = get_socket_path(settings.data_dir, f"ledger-{VERSION}.sock")
-        has_local_database = settings.database_url is None
-        idle_cores = IdleCores() if has_local_database else None
-        create_ledger = partial(NodeLedger, path, idle_cores=idle_cores)
+        create_ledger = partial(NodeLedger, path, idle_cores=open_idle_cores(settings))
     return create_ledger(
         database,
         base.signals,
