@@ -3653,8 +3653,9 @@ export class Operations extends Transport {
    *
    * The amount and the fee move from the owner's account to `payouts_in_transit`, and the next
    * payout run sends the payout to the bank. Without `amount`, everything available above the
-   * reserve of the payout schedule is paid out, fee included. Without `bank_account_id`, the owner's
-   * only verified account is used. Payouts never use an overdraft. A bank account that was verified
+   * reserve of the payout schedule is paid out, fee included, but no money that arrives after the
+   * approval rules were checked. Without `bank_account_id`, the owner's only verified account is
+   * used. Payouts never use an overdraft. A bank account that was verified
    * less than `TAPGATE_BANK_ACCOUNT_COOLDOWN` seconds ago gets 403 `FORBIDDEN`, with
    * `details.until`.
    *

@@ -119,7 +119,8 @@ class NewPayout(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
     """Payout that is created if its command is accepted.
 
     Without an amount in the command, everything available is paid out, fee included, except
-    `reserve_percent` of the available balance. Less than `minimum` is not paid out.
+    `reserve_percent` of the available balance, and at most `maximum`: approval rules allowed no
+    more, although money may have arrived since. Less than `minimum` is not paid out.
     """
 
     id: int
@@ -129,6 +130,7 @@ class NewPayout(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
     reference: str
     reserve_percent: int = 0
     minimum: int = 0
+    maximum: int | None = None
 
 
 class PayoutChange(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):

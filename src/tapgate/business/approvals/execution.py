@@ -160,6 +160,7 @@ def _build_request(
         request_id=approval.public_id,
         caller=maker,
         approval=ApprovedCall(id=approval.public_id, executed_by=executor),
+        proposed_amount=approval.amount,
     )
 
 

@@ -58,6 +58,7 @@ async def run_guarded(
         return await handle()
     if not {*proposal.operations} <= {*guard.operations}:
         raise ValueError(f"{endpoint.name} proposes an undeclared operation")
+    request.proposed_amount = proposal.amount
     services = request.services
     async with services.transaction() as tx:
         decision = await _decide(tx, endpoint, request, arguments, proposal)

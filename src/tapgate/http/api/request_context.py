@@ -21,6 +21,8 @@ class GuardedRequest(BaseContext):
 
     services: Services
     caller: Principal | None
+    #: Amount with which approval rules have been checked, in minor units.
+    proposed_amount: int | None
 
     @property
     def approval(self) -> ApprovedCall | None:
@@ -64,6 +66,7 @@ class GuardedRequest(BaseContext):
 class RequestContext(BaseRequestContext, GuardedRequest, kw_only=True):
     services: Services
     caller: Principal | None = None
+    proposed_amount: int | None = None
     #: Whether the console made the request for a page.
     is_console: bool = False
     #: Whether a form made the request, whose site asks for a missing reason.
@@ -88,6 +91,7 @@ class ApprovedRequest(msgspec.Struct, GuardedRequest, kw_only=True):
     request_id: str
     caller: Principal
     approval: ApprovedCall
+    proposed_amount: int | None = None
 
     @property
     def idempotency_key(self) -> str:

@@ -44,7 +44,8 @@ def get_payable_amount(rules: Rules, payout: NewPayout, payer: Account | None) -
     if payer is None or payer.available <= 0:
         return 0
     reserve = -(-payer.available * payout.reserve_percent // 100)
-    return find_largest_amount(rules, payer.available - reserve)
+    largest = find_largest_amount(rules, payer.available - reserve)
+    return largest if payout.maximum is None else min(largest, payout.maximum)
 
 
 def find_largest_amount(rules: Rules, available: int) -> int:

@@ -3,6 +3,9 @@
 from decimal import Decimal
 from typing import Any
 
+import pytest
+
+from builders.approvals import build_rule, decide, require_held, set_rules
 from builders.ledger import require_balanced_books
 from builders.participants import create_agent
 from builders.payouts import (
@@ -19,6 +22,7 @@ from builders.payouts import (
     request_payout,
 )
 from harness import Harness, parse_error
+from tapgate.business.finance.payouts import routes
 from tapgate_client import ids
 
 
@@ -84,6 +88,28 @@ async def test_without_an_amount_everything_above_the_reserve_is_paid_out_fee_in
     payout = await request_payout(harness, merchant)
     assert Decimal(payout["amount"]) + Decimal(payout["fee_amount"]) == 900
     assert await get_balance(harness, merchant) == "100.00"
+
+
+async def test_money_that_arrives_after_the_rules_were_checked_is_not_paid_out(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merchant = await create_merchant(harness, "90")
+    await set_rules(harness, build_rule("payouts", above="100"))
+    build_command = routes.build_payout_command
+
+    async def build_later(*arguments: Any) -> Any:
+        await fund_owner(harness, merchant, "5000")
+        return await build_command(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(routes, "build_payout_command", build_later)
+        assert (await request_payout(harness, merchant))["amount"] == "90.00"
+    approval = require_held(await post_payout(harness, merchant))
+    assert approval["amount"] == "5000.00"
+    await fund_owner(harness, merchant, "1000")
+    response = await decide(harness, approval, "approve", await harness.create_admin("A"))
+    assert response.json()["status"] == "executed", response.text
+    assert await get_balance(harness, merchant) == "1000.00"
 
 
 async def test_payout_never_uses_an_overdraft(harness: Harness) -> None:

@@ -63,6 +63,7 @@ async def build_payout_command(
             reference=build_reference(payout_id),
             reserve_percent=0 if schedule is None else schedule.reserve_percent,
             minimum=minimum,
+            maximum=request.proposed_amount,
         ),
     )
 

@@ -34,6 +34,7 @@ class ScheduledRequest(msgspec.Struct, GuardedRequest, kw_only=True):
     caller: Principal
     request_id: str
     path: str = "/api/v1/payouts"
+    proposed_amount: int | None = None
     ip: str = ""
 
     @property
