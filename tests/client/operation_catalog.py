@@ -27,6 +27,7 @@ from tapgate_client.schemas.passkeys import (
     AttestedCredential,
 )
 from tapgate_client.schemas.provider_warnings import ProviderReport
+from tapgate_client.schemas.saved_replies import SavedReplyTexts
 
 _SAMPLE_VALUES: dict[Any, Any] = {
     str: "text",
@@ -59,6 +60,7 @@ _SAMPLE_VALUES: dict[Any, Any] = {
         resolved=False,
         occurred_at="2026-01-31T12:00:00Z",
     ),
+    SavedReplyTexts: SavedReplyTexts(en="text"),
     ChatTurn: ChatTurn(
         turn_id="cht_1",
         phone_number="+23276000001",

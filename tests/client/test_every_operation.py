@@ -44,6 +44,7 @@ from tapgate_client.schemas.general_ledger import GlCodeUpdate
 from tapgate_client.schemas.messages import StatusReport
 from tapgate_client.schemas.passkeys import AssertedCredential, AttestedCredential
 from tapgate_client.schemas.provider_warnings import ProviderReport
+from tapgate_client.schemas.saved_replies import SavedReplyTexts
 from tapgate_client.transport import AsyncTransport
 from tapgate_sandbox.software_card import SoftwareCard
 
@@ -857,6 +858,18 @@ async def call_support_operations(client_factory: ClientFactory, admin: AsyncTap
     )
     assert [item.id async for item in listed] == [request.id]
     assert (await admin.support.close_request(request.id)).status == "closed"
+    await call_saved_reply_operations(admin)
+
+
+async def call_saved_reply_operations(admin: AsyncTapgateClient) -> None:
+    reply = await admin.support.create_saved_reply(
+        label="Hours", texts=SavedReplyTexts(en="From 8 to 18.")
+    )
+    changed = await admin.support.update_saved_reply(reply.id, position=1)
+    assert await admin.support.get_saved_reply(reply.id) == changed
+    assert (await admin.support.list_saved_replies()).data[0] == changed
+    await admin.support.delete_saved_reply(reply.id)
+    assert reply.id not in {item.id for item in (await admin.support.list_saved_replies()).data}
 
 
 async def call_veto_operation(client_factory: ClientFactory, admin: AsyncTapgateClient) -> None:

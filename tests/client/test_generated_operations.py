@@ -13,13 +13,16 @@ from tapgate_client.client import BaseClient
 from tapgate_client.operation import Operation
 from tapgate_client.operations import account, admin, approvals, cards, messages
 from tapgate_client.partner_webhooks import PartnerWebhooks
-from tapgate_client.schemas import card_proofs, fees, general_ledger, passkeys
+from tapgate_client.schemas import card_proofs, fees, general_ledger, passkeys, saved_replies
 
 GENERATED = [item for item in list_methods() if not isinstance(item.group, PartnerWebhooks)]
+_MODULES = (
+    account, admin, approvals, cards, messages, card_proofs, fees, general_ledger, saved_replies,
+)  # fmt: skip
 #: Names that examples use: structs, and file content.
 NAMES = {
     name: value
-    for module in (account, admin, approvals, cards, messages, card_proofs, fees, general_ledger)
+    for module in _MODULES
     for name, value in [*vars(module).items(), *vars(passkeys).items()]
     if inspect.isclass(value)
 }

@@ -33,6 +33,7 @@ _SHARED_RULE_PATHS = (
     "/api/v1/compliance/rules",
     "/api/v1/account-rules",
 )
+_SAVED_REPLIES_PATH = "/api/v1/support/saved-replies"
 _WEBHOOK_ENDPOINTS_PATH = "/api/v1/admin/webhook-endpoints"
 _REQUEST_LOGS_PATH = "/api/v1/admin/request-logs"
 _MAX_CURSORS = 200
@@ -196,12 +197,13 @@ class Executor:
             return
         if operation.method != "GET" and operation.path.startswith(_SHARED_RULE_PATHS):
             await self._fixtures.restore_rules()
-        if operation.name == f"POST {_WEBHOOK_ENDPOINTS_PATH}":
-            # Otherwise every event would be delivered to hundreds of endpoints.
-            created = response.json()["id"]
-            await self._fixtures.admin.client.delete(
-                f"{_WEBHOOK_ENDPOINTS_PATH}/{created}", auth=self._fixtures.admin.auth
-            )
+        # Otherwise every event would be delivered to hundreds of endpoints, and the limit of saved
+        # replies would be reached.
+        for path in (_WEBHOOK_ENDPOINTS_PATH, _SAVED_REPLIES_PATH):
+            if operation.name == f"POST {path}":
+                await self._fixtures.admin.client.delete(
+                    f"{path}/{response.json()['id']}", auth=self._fixtures.admin.auth
+                )
         is_json = response.headers.get("content-type") == "application/json"  # not CSV
         if is_json and operation.spec.get("operationId", "").startswith("list_"):
             cursor = response.json().get("next_cursor")

@@ -91,6 +91,7 @@ class FuzzFixtures:
     #: Texts that no owner may receive: names and phone numbers of customers, and foreign owners.
     canaries: set[str] = field(default_factory=lambda: {FAMILY})
     _cards: list[str] = field(default_factory=list)
+    _saved_reply: str | None = None
     _sequence: Any = field(default_factory=itertools.count)
     _upload_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -166,6 +167,17 @@ class FuzzFixtures:
             auth=auth,
         )
         return str(require_success(response)["id"])
+
+    async def create_saved_reply(self) -> str:
+        """Create a saved reply instead of the last one, because their number is limited."""
+        if self._saved_reply is not None:
+            await self.admin.client.delete(
+                f"/api/v1/support/saved-replies/{self._saved_reply}", auth=self.admin.auth
+            )
+        body = {"label": f"Reply {self.next_number()}", "texts": {"en": "Hello"}}
+        created = require_success(await self.admin.post("support/saved-replies", **body))
+        self._saved_reply = str(created["id"])
+        return self._saved_reply
 
     async def create_dispute(self, customer: Customer) -> str:
         merchant = (await self.create_processor()).merchant

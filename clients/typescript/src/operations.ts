@@ -2298,6 +2298,60 @@ export class Operations extends Transport {
   }
 
   /**
+   * List the saved replies, in their order.
+   *
+   * Support staff insert a saved reply into a reply and can change it there. `texts` has a text per
+   * customer language; English replaces a missing text.
+   *
+   * Access: an admin (support_user, system_admin).
+   */
+  listSavedReplies(options?: RequestOptions): Promise<schemas.SavedReplies> {
+    return this.send("GET", `/api/v1/support/saved-replies`, {}, options);
+  }
+
+  /**
+   * Create a saved reply.
+   *
+   * Without `position`, it is the last one. A label that another saved reply has, in upper or lower
+   * case, gets 409 `DUPLICATE_REFERENCE`. At most 50 saved replies can exist.
+   *
+   * Access: an admin (support_user, system_admin).
+   */
+  createSavedReply(body: schemas.NewSavedReply, options?: RequestOptions): Promise<schemas.SavedReplyRecord> {
+    return this.send("POST", `/api/v1/support/saved-replies`, { body }, options);
+  }
+
+  /**
+   * Get a saved reply.
+   *
+   * Access: an admin (support_user, system_admin).
+   */
+  getSavedReply(id: string, options?: RequestOptions): Promise<schemas.SavedReplyRecord> {
+    return this.send("GET", `/api/v1/support/saved-replies/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /**
+   * Update a saved reply.
+   *
+   * Absent fields keep their values. `texts` replaces the texts in all languages. `position` moves
+   * the reply; a position beyond the end is the last one.
+   *
+   * Access: an admin (support_user, system_admin).
+   */
+  updateSavedReply(id: string, body: schemas.SavedReplyUpdate = {}, options?: RequestOptions): Promise<schemas.SavedReplyRecord> {
+    return this.send("PUT", `/api/v1/support/saved-replies/${encodeURIComponent(id)}`, { body }, options);
+  }
+
+  /**
+   * Delete a saved reply. Replies that contain its text do not change.
+   *
+   * Access: an admin (support_user, system_admin).
+   */
+  deleteSavedReply(id: string, options?: RequestOptions): Promise<void> {
+    return this.send("DELETE", `/api/v1/support/saved-replies/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /**
    * Object to a phone number change from the number that was replaced.
    *
    * Possible for 24 hours, for every number that was replaced in this time; other numbers get 403.

@@ -2496,6 +2496,12 @@ export interface NewRule {
   status?: RuleStatus | null;
 }
 
+export interface NewSavedReply {
+  label: string;
+  texts: SavedReplyTexts;
+  position?: number | null;
+}
+
 /** Signing key to create. With `terminal_id`, the key belongs to that terminal. */
 export interface NewSigningKey {
   terminal_id?: string | null;
@@ -3751,6 +3757,33 @@ export interface SafeguardingReport {
   bank_accounts: AccountClosing[];
   ledger_cash: string;
   difference: string | null;
+}
+
+/** All saved replies, in the order in which staff see them. */
+export interface SavedReplies {
+  data: SavedReplyRecord[];
+}
+
+/** Text that support staff insert into replies. `label` is what they see, `position` from 1. */
+export interface SavedReplyRecord {
+  id: string;
+  label: string;
+  texts: SavedReplyTexts;
+  position: number;
+  created_at: string;
+  updated_at: string;
+}
+
+/** Text per customer language. A language without a text gets the English one. */
+export interface SavedReplyTexts {
+  en: string;
+  fr?: string | null;
+}
+
+export interface SavedReplyUpdate {
+  label?: string | null;
+  texts?: SavedReplyTexts | null;
+  position?: number | null;
 }
 
 /**

@@ -57,6 +57,7 @@ ProcessorId = Annotated[int, ids.PROCESSOR]
 RequestLogId = Annotated[int, ids.REQUEST_LOG]
 RuleId = Annotated[int, ids.RULE]
 RecallId = Annotated[int, ids.RECALL]
+SavedReplyId = Annotated[int, ids.SAVED_REPLY]
 SessionId = Annotated[int, ids.SESSION]
 SubscriberId = Annotated[int, ids.SUBSCRIBER]
 SupportRequestId = Annotated[int, ids.SUPPORT_REQUEST]
@@ -92,6 +93,7 @@ _NOT_FOUND_MESSAGES: Final = {
     ids.DELIVERY: "No such delivery.",
     ids.KEY: "No such API key.",
     ids.PASSKEY: "No such passkey.",
+    ids.SAVED_REPLY: "No such saved reply.",
     ids.SESSION: "No such session.",
     ids.WEBHOOK_ENDPOINT: "No such webhook endpoint.",
 }

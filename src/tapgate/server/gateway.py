@@ -77,6 +77,7 @@ from tapgate.business.staff.request_logs import routes as request_logs
 from tapgate.business.staff.sso import routes as sso
 from tapgate.business.support import phone_change_veto
 from tapgate.business.support import routes as support
+from tapgate.business.support import saved_reply_routes as saved_replies
 from tapgate.core.settings import Settings, load_settings
 from tapgate.events.audit import routes as audit
 from tapgate.events.audit.chain import Sealer
@@ -152,6 +153,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     compliance_rules.endpoints,
     account_rules.endpoints,
     support.endpoints,
+    saved_replies.endpoints,
     phone_change_veto.endpoints,
     approvals.rule_endpoints,
     approvals.endpoints,

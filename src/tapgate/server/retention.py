@@ -174,7 +174,7 @@ KEPT: Final = {
     "Edited by staff": (
         "account_rules", "approval_rules", "branding", "card_keysets", "commission_rates",
         "commission_rules", "compliance_rules", "csv_mappings", "fee_rules", "gl_codes",
-        "payout_schedules", "proof_rules",
+        "payout_schedules", "proof_rules", "saved_replies",
     ),
     "A few rows per installation": (
         "audit_checkpoint", "audit_head", "figures_folded", "installation", "nodes", "open_days",

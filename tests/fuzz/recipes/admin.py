@@ -41,6 +41,13 @@ async def prepare_support_request(subjects: RequestSubjects, _: Caller) -> Prere
 
 
 @register_recipe(
+    *(f"{method} {V1}/support/saved-replies/{{id}}" for method in ("GET", "PUT", "DELETE"))
+)
+async def prepare_saved_reply(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites({"id": await subjects.fixtures.create_saved_reply()})
+
+
+@register_recipe(
     f"GET {V1}/disputes/{{id}}",
     *(f"POST {V1}/disputes/{{id}}/{verb}" for verb in ("respond", "decide", "withdraw")),
 )

@@ -242,6 +242,12 @@ ADDED_ACCESS = {
     "POST /api/v1/float-requests/{id}/transfer": "svc",  # a super-agent funds it in the chat
     "POST /api/v1/float-requests/{id}/pass-on": "svc",
     "GET /api/v1/support/summary": "A S",
+    # Texts that support staff insert into replies.
+    "GET /api/v1/support/saved-replies": "A S",
+    "POST /api/v1/support/saved-replies": "A S",
+    "GET /api/v1/support/saved-replies/{id}": "A S",
+    "PUT /api/v1/support/saved-replies/{id}": "A S",
+    "DELETE /api/v1/support/saved-replies/{id}": "A S",
     "GET /api/v1/work-items": "all",
     "GET /api/v1/work-queues": "all",  # numbers in the console's navigation
     "GET /api/v1/subscribers/{id}/timeline": "all",  # what happened to a customer

@@ -21,6 +21,7 @@ _QUERIES: Final[Mapping[str, str]] = {
     ids.TERMINAL: "SELECT id, name FROM terminals WHERE id = ANY ({})",
     ids.KEY: "SELECT id, name FROM api_keys WHERE id = ANY ({})",
     ids.RULE: "SELECT id, name FROM compliance_rules WHERE id = ANY ({})",
+    ids.SAVED_REPLY: "SELECT id, label FROM saved_replies WHERE id = ANY ({})",
     ids.CARD_KEYSET: "SELECT id, name FROM card_keysets WHERE id = ANY ({})",
     ids.WEBHOOK_ENDPOINT: "SELECT id, url FROM webhook_endpoints WHERE id = ANY ({})",
     ids.SUPPORT_REQUEST: """

@@ -43,6 +43,7 @@ _ACTIONS: Final[Mapping[str, str]] = {
     "payout_schedule": "updated",
     "processor": "activated created suspended",
     "recall": "decided expired kept opened returned",
+    "saved_reply": "created deleted updated",
     "signing_key": "created deleted",
     "subscriber": "blocked closed created kyc_approved kyc_assigned kyc_document_added"
     " kyc_document_seen kyc_more_needed kyc_override kyc_rejected kyc_unassigned"

@@ -3,6 +3,7 @@
 
 from tapgate_client.declaration import M, OperationGroup, acts, lists, reads, sets
 from tapgate_client.schemas.pagination import Page
+from tapgate_client.schemas.saved_replies import SavedReplies, SavedReplyRecord, SavedReplyTexts
 from tapgate_client.schemas.support import SupportRequestRecord, SupportSummary
 
 
@@ -172,4 +173,85 @@ class SupportOperations(OperationGroup[M]):
 
         Example:
             client.support.close_request("req_0800000000000")
+        """
+
+    @reads("GET /api/v1/support/saved-replies")
+    def list_saved_replies(self) -> SavedReplies:
+        """List the saved replies, in their order.
+
+        Support staff insert a saved reply into a reply and can change it there. `texts` has a text
+        per customer language; English replaces a missing text.
+
+        Access: an admin (support_user, system_admin).
+
+        Example:
+            client.support.list_saved_replies()
+        """
+
+    @acts("POST /api/v1/support/saved-replies")
+    def create_saved_reply(
+        self,
+        *,
+        label: str,
+        texts: SavedReplyTexts,
+        position: int | None = None,
+    ) -> SavedReplyRecord:
+        """Create a saved reply.
+
+        Without `position`, it is the last one. A label that another saved reply has, in upper or
+        lower case, gets 409 `DUPLICATE_REFERENCE`. At most 50 saved replies can exist.
+
+        Access: an admin (support_user, system_admin).
+
+        Example:
+            client.support.create_saved_reply(
+                label="Checking",
+                texts=SavedReplyTexts(en="We are checking this.", fr="Nous vérifions cela."),
+                position=1,
+            )
+        """
+
+    @reads("GET /api/v1/support/saved-replies/{id}")
+    def get_saved_reply(self, id: str) -> SavedReplyRecord:
+        """Get a saved reply.
+
+        Access: an admin (support_user, system_admin).
+
+        Example:
+            client.support.get_saved_reply("rpl_0800000000000")
+        """
+
+    @sets("PUT /api/v1/support/saved-replies/{id}")
+    def update_saved_reply(
+        self,
+        id: str,
+        *,
+        label: str | None = None,
+        texts: SavedReplyTexts | None = None,
+        position: int | None = None,
+    ) -> SavedReplyRecord:
+        """Update a saved reply.
+
+        Absent fields keep their values. `texts` replaces the texts in all languages. `position`
+        moves the reply; a position beyond the end is the last one.
+
+        Access: an admin (support_user, system_admin).
+
+        Example:
+            client.support.update_saved_reply(
+                "rpl_0800000000000",
+                label="Checking",
+                texts=SavedReplyTexts(en="We are checking this.", fr="Nous vérifions cela."),
+                position=1,
+            )
+        """
+
+    @sets("DELETE /api/v1/support/saved-replies/{id}")
+    def delete_saved_reply(self, id: str) -> None:
+        """Delete a saved reply. Replies that contain its text do not change.
+
+        Access: an admin (support_user, system_admin).
+
+        Example:
+            client.support.delete_saved_reply("rpl_0800000000000")
         """

@@ -29,8 +29,9 @@ RESOURCE_TYPES = (
     "bank_account", "bank_statement", "bank_statement_line", "batch", "branding", "card",
     "cash_out_request", "commission_rules", "compliance_rule", "dispute", "endpoint", "fee_rules",
     "float_request", "gl_codes", "installation", "keyset", "ledger", "ledger_day", "ledger_key",
-    "partner", "payout", "payout_run", "payout_schedule", "processor", "recall", "signing_key",
-    "subscriber", "support", "terminal", "transaction", "webhook_delivery", "webhook_endpoint",
+    "partner", "payout", "payout_run", "payout_schedule", "processor", "recall", "saved_reply",
+    "signing_key", "subscriber", "support", "terminal", "transaction", "webhook_delivery",
+    "webhook_endpoint",
 )  # fmt: skip
 _NEWEST_LIMIT = 100  # sealing takes seconds, so the newest entries usually include a sealed one
 
