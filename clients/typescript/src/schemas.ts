@@ -4119,10 +4119,10 @@ export interface SupportRequestPage {
  *
  * A user's request has `owner_id` and `owner_name`, but no phone number. `about` is the
  * transaction, payout or dispute that it concerns. `assignee` and `assignee_name` are null for
- * users.
+ * users. `language` is the language of the customer or user, `en` if it is unknown.
  *
- * For a restricted subscriber, `masked` is true, `subscriber_name` and `phone_number` are null
- * and `messages` is empty until the admin verifies a one-time code.
+ * For a restricted subscriber, `masked` is true, `subscriber_name` and `phone_number` are null,
+ * `language` is absent and `messages` is empty until the admin verifies a one-time code.
  */
 export interface SupportRequestRecord {
   id: string;
@@ -4132,6 +4132,7 @@ export interface SupportRequestRecord {
   owner_id?: string;
   owner_name?: string;
   about?: string;
+  language?: SubscriberLanguage;
   status: SupportRequestStatus;
   priority: SupportPriority;
   messages: SupportMessageRecord[];

@@ -54,6 +54,7 @@ async def test_first_message_opens_a_request(harness: Harness) -> None:
         "subscriber_id": None,
         "subscriber_name": None,
         "phone_number": PHONE,
+        "language": "en",
         "status": "open",
         "priority": "normal",
         "messages": [
@@ -72,7 +73,7 @@ async def test_first_message_opens_a_request(harness: Harness) -> None:
     assert fetched.json() == request
     (entry,) = await harness.list_audit_entries(request["id"], "support.requested")
     assert entry["changes"] == {"status": [None, "open"]}
-    unpublished = ("messages", "subscriber_name")
+    unpublished = ("language", "messages", "subscriber_name")
     event = {name: value for name, value in request.items() if name not in unpublished}
     assert await list_events(harness, "support.requested") == [event]
 
@@ -280,9 +281,10 @@ async def test_requests_of_restricted_subscribers_are_masked_until_a_code_is_ver
         return record
 
     hidden = {"subscriber_name": None, "phone_number": None, "messages": [], "masked": True}
-    assert await get() == request | hidden
+    visible = {name: value for name, value in request.items() if name != "language"}
+    assert await get() == visible | hidden
     response = await harness.get(URL, auth=staff)
-    assert response.json()["data"] == [request | hidden] and response.json()["masked"]
+    assert response.json()["data"] == [visible | hidden] and response.json()["masked"]
     response = await harness.get(URL, params={"phone_number": PHONE}, auth=staff)
     assert response.json()["data"] == []
     reply = await harness.post(f"{URL}/{request['id']}/reply", json={"text": "Hello"}, auth=staff)

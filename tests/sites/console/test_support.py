@@ -125,17 +125,3 @@ async def test_request_of_a_registered_customer_is_titled_with_the_name(
     other = await send_message(harness, "Hello", "+23276555003")
     text = await support.get_page_text(f"{QUEUE_URL}/{other['id']}")
     assert "<title>Support request: +23276555003" in text
-
-
-async def test_saved_replies_are_in_the_language_of_the_customer(
-    ada: ConsoleClient, harness: Harness
-) -> None:
-    customer = await harness.create_subscriber(language="fr")
-    opened = await harness.post(
-        "/api/v1/support/requests",
-        json={"phone_number": customer["phone_number"], "text": "Bonjour"},
-        auth=harness.get_service_auth(),
-    )
-    text = await ada.get_page_text(f"/console/support/{opened.json()['id']}")
-    assert 'data-insert="reply" data-text="Merci pour votre message.' in text
-    assert "Recent activity" in text

@@ -63,6 +63,7 @@ from tapgate_client.schemas.float_requests import FloatRequestStatus
 from tapgate_client.schemas.general_ledger import GlCode
 from tapgate_client.schemas.partners import PartnerRecord
 from tapgate_client.schemas.processors import ProcessorRecord, TerminalRecord
+from tapgate_client.schemas.saved_replies import SavedReplyRecord
 from tapgate_client.schemas.subscribers import SubscriberRecord
 from tapgate_client.schemas.support import SupportRequestStatus
 from tapgate_client.schemas.transactions import TransactionStatus
@@ -90,7 +91,8 @@ _PAGES: Final = (
     "/console/cards/upload", "/console/transactions", "/console/agents",
     "/console/agents/liquidity", "/console/processors", "/console/partners", "/console/ledger",
     "/console/compliance", "/console/compliance/rules", "/console/kyc", "/console/approvals",
-    "/console/approvals/rules", "/console/support", "/console/disputes", "/console/float-requests",
+    "/console/approvals/rules", "/console/support", "/console/saved-replies",
+    "/console/disputes", "/console/float-requests",
     "/console/limits", "/console/webhooks",
     "/console/api-keys", "/console/request-logs", "/console/administrators", "/console/audit",
     "/console/nodes", "/console/settings", "/console/account", "/console/search",
@@ -177,7 +179,8 @@ def test_reasons_are_labels_or_texts_of_staff() -> None:
 
 async def test_every_built_in_name_has_a_translation(harness: Harness) -> None:
     rows = await harness.database.fetch(
-        "SELECT name FROM compliance_rules UNION SELECT name FROM gl_codes"
+        """SELECT name FROM compliance_rules UNION SELECT name FROM gl_codes
+           UNION SELECT label FROM saved_replies"""
     )
     names = {f"name: {row['name']}" for row in rows}
     assert names == _FRENCH.catalogs[_NAME_CATALOG].keys()
@@ -204,7 +207,8 @@ def test_every_field_of_the_audit_log_has_a_translation() -> None:
         for record in (
             AccountRuleRecord, Admin, AgentRecord, AlertRecord, ApiKeyRecord, ApprovalRule,
             BrandingRecord, CardRecord, CommissionRule, FeeRule, GlCode, KeysetRecord,
-            PartnerRecord, ProcessorRecord, RuleRecord, SubscriberRecord, TerminalRecord,
+            PartnerRecord, ProcessorRecord, RuleRecord, SavedReplyRecord,
+            SubscriberRecord, TerminalRecord,
             WebhookEndpointRecord,
         )
         for name in record.__struct_fields__
@@ -442,8 +446,9 @@ async def _choose(client: ConsoleClient, language: str) -> None:
 
 
 def _extract_text(page: str) -> str:
-    """Return what people read, without names, code and the node settings."""
+    """Return what people read, without names, code, node settings and texts marked as English."""
     body = re.sub(r"<(code|pre|kbd|style|script)\b.*?</\1>", " ", page, flags=re.DOTALL)
+    body = re.sub(r'<(\w+)[^>]* lang="en">.*?</\1>', " ", body, flags=re.DOTALL)
     return html.unescape(re.sub(r"<[^>]*>", " ", body))
 
 

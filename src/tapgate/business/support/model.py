@@ -39,6 +39,8 @@ class SupportRequest(msgspec.Struct, frozen=True, kw_only=True):
     owner_type: str | None
     owner: int | None
     owner_name: str | None
+    #: Language of the customer or the owner's user.
+    language: str
     about: str | None
     status: str
     priority: str
@@ -82,6 +84,7 @@ def to_record(
             **_describe_owner(request),
             subscriber_name=None,
             phone_number=None,
+            language=msgspec.UNSET,
             messages=[],
             masked=True,
         )

@@ -26,6 +26,8 @@ _SELECT: Final = """SELECT r.id, r.subscriber_id,
         AS subscriber_name,
     r.phone_number, r.owner_type, r.owner_id AS owner,
     (SELECT holder_name FROM accounts WHERE accounts.owner_id = r.owner_id LIMIT 1) AS owner_name,
+    coalesce((SELECT language FROM subscribers WHERE id = r.subscriber_id),
+             (SELECT language FROM admins WHERE id = r.opened_by), 'en') AS language,
     r.about, r.status, r.priority, r.assignee,
     (SELECT name FROM admins WHERE admins.id = r.assignee) AS assignee_name,
     r.created_at, r.updated_at FROM support_requests r"""

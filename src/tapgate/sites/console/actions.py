@@ -227,7 +227,9 @@ def _get_field_values(action: Action, values: Mapping[str, Any]) -> list[Any]:
 
 
 def _get_current_value(field: Field, values: Mapping[str, Any]) -> Any:
-    return values.get(field.record_field or field.name)
+    outer, _, inner = (field.record_field or field.name).partition(".")
+    value = values.get(outer)
+    return value.get(inner) if inner and value is not None else value
 
 
 def _new_idempotency_key(request: PageRequest, action: Action) -> str | None:

@@ -197,6 +197,7 @@ _RESOURCE_LABELS: Final[Mapping[str, str]] = {
     ids.RECALL: "Recall",
     ids.REQUEST_LOG: "Request",
     ids.SUPPORT_REQUEST: "Support request",
+    ids.SAVED_REPLY: "Saved reply",
     ids.CASH_OUT_REQUEST: "Cash-out request",
     ids.DISPUTE: "Dispute",
     ids.FLOAT_REQUEST: "Float request",

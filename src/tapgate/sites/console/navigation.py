@@ -82,6 +82,11 @@ GROUPS: Final = (
                         (WorkQueueName.SUPPORT_REQUESTS,),
                     ),
                     Page(
+                        "/console/saved-replies",
+                        "Saved replies",
+                        "GET /api/v1/support/saved-replies",
+                    ),
+                    Page(
                         "/console/disputes",
                         "Disputes",
                         "GET /api/v1/disputes",

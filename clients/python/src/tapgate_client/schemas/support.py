@@ -11,6 +11,7 @@ from tapgate_client.schemas.common import Redacted
 from tapgate_client.schemas.fields import IdRule, Phone, TextRule
 from tapgate_client.schemas.owners import OwnerIdField
 from tapgate_client.schemas.pagination import OrderedPageQuery
+from tapgate_client.schemas.subscribers import SubscriberLanguage
 from tapgate_client.schemas.values import AdminId, AdminName, Example, Id, PhoneNumber, Time, Word
 
 #: Longest customer text: the maximum length of a chat message.
@@ -112,10 +113,10 @@ class SupportRequestRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     A user's request has `owner_id` and `owner_name`, but no phone number. `about` is the
     transaction, payout or dispute that it concerns. `assignee` and `assignee_name` are null for
-    users.
+    users. `language` is the language of the customer or user, `en` if it is unknown.
 
-    For a restricted subscriber, `masked` is true, `subscriber_name` and `phone_number` are null
-    and `messages` is empty until the admin verifies a one-time code.
+    For a restricted subscriber, `masked` is true, `subscriber_name` and `phone_number` are null,
+    `language` is absent and `messages` is empty until the admin verifies a one-time code.
     """
 
     id: Id
@@ -125,6 +126,7 @@ class SupportRequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     owner_id: Annotated[Id, Example("prc_0800000000000")] | msgspec.UnsetType = msgspec.UNSET
     owner_name: Annotated[str, Example("Kamara Stores")] | msgspec.UnsetType = msgspec.UNSET
     about: Annotated[Id, Example("txn_0800000000000")] | msgspec.UnsetType = msgspec.UNSET
+    language: SubscriberLanguage | msgspec.UnsetType = msgspec.UNSET
     status: SupportRequestStatus
     priority: SupportPriority
     messages: list[SupportMessageRecord]

@@ -41,6 +41,12 @@ PAGES: Final = (
     Command(source_text("Card keys"), "/console/keysets", "GET /api/v1/cards/keysets"),
     Command(source_text("Agents"), "/console/agents", "GET /api/v1/agents", words="float"),
     Command(source_text("Support"), "/console/support", "GET /api/v1/support/requests"),
+    Command(
+        source_text("Saved replies"),
+        "/console/saved-replies",
+        "GET /api/v1/support/saved-replies",
+        words="support texts",
+    ),
     Command(source_text("Transactions"), "/console/transactions", "GET /api/v1/transactions"),
     Command(source_text("Merchants"), "/console/processors", "GET /api/v1/processors"),
     Command(source_text("Partners"), "/console/partners", "GET /api/v1/admin/partners"),
@@ -101,6 +107,12 @@ ACTIONS: Final = (
         "/console/webhooks",
         "POST /api/v1/admin/webhook-endpoints",
         "webhook.create",
+    ),
+    Command(
+        source_text("Create saved reply"),
+        "/console/saved-replies",
+        "POST /api/v1/support/saved-replies",
+        "saved_reply.create",
     ),
     Command(
         source_text("Verify the ledger"),

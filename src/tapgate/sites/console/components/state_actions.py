@@ -22,6 +22,8 @@ def build_state_action(
     *fields: Field,
     status: str | None = None,
     redirect_path: str | None = None,
+    preview_path: str | None = None,
+    preview_template: str | None = None,
 ) -> Action:
     """Return the action `prefix.verb`, whose texts consist of the noun and the verb.
 
@@ -43,4 +45,6 @@ def build_state_action(
         success_message=f"{noun.capitalize()} {verb.removesuffix('e')}ed.",
         is_dangerous=verb in _DANGEROUS_VERBS,
         redirect_path=redirect_path,
+        preview_path=preview_path,
+        preview_template=preview_template,
     )

@@ -1,18 +1,17 @@
 """Support requests: the queue, the conversation with a customer, and replies."""
 
-from typing import Any, Final
+from typing import Final
 
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components.case import load_case
 from tapgate.sites.console.components.queues import build_assign_actions, find_next
 from tapgate.sites.console.components.related import gather_by_name, get_audit
-from tapgate.sites.console.components.saved_replies import list_saved_replies
 from tapgate.sites.console.components.state_actions import build_state_action
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
+from tapgate.sites.console.pages.saved_replies import load_saved_replies
 from tapgate.sites.console.site import Pages
-from tapgate_client.schemas.subscribers import SubscriberLanguage
 from tapgate_client.schemas.support import MAX_REPLY_LENGTH, SupportRequestStatus
 
 pages = Pages()
@@ -40,8 +39,8 @@ ACTIONS: Final = (
         _REQUEST_PATH,
         "request",
         "close",
-        "Ends the conversation. The customer isn't notified. If the customer asks for support "
-        "again, a new request opens. This can't be undone.",
+        "Ends the conversation. Customers get a message that says so. If the customer asks for "
+        "support again, a new request opens. This can't be undone.",
         redirect_path=_NEXT_PATH,
     ),
 )
@@ -90,16 +89,12 @@ async def show_request(request: PageRequest, id: str) -> Reply[bytes]:
     parts = await gather_by_name(
         case=load_case(request, support_request["subscriber_id"]),
         audit=get_audit(request, id),
+        saved_replies=load_saved_replies(request, support_request.get("language")),
     )
     return request.render(
         "support/request.html",
         support_request=support_request,
         is_closed=support_request["status"] == SupportRequestStatus.CLOSED,
         max_reply_length=MAX_REPLY_LENGTH,
-        saved_replies=list_saved_replies(_get_language(parts["case"])),
         **parts,
     )
-
-
-def _get_language(case: dict[str, Any] | None) -> str:
-    return SubscriberLanguage.EN if case is None else case["customer"]["language"]
