@@ -23,13 +23,13 @@ from tapgate.http.api.openapi_webhooks import (
 )
 from tapgate.http.api.owner_access import Binding, get_owner_access
 from tapgate.http.endpoint import Endpoint
+from tapgate.http.field_checks import get_rule_and_type, is_struct
 from tapgate.http.json_schema import Schema
 from tapgate.http.openapi import DocumentBuilder, build_bearer_scheme, build_header_scheme
 from tapgate_client.errors import TABLE, ApiError, Code
 from tapgate_client.schemas.approvals import ApprovalResponse
 from tapgate_client.schemas.common import ErrorBody
-from tapgate_client.schemas.fields import IdempotencyKeyRule
-from tapgate_client.schemas.transactions import MoneyRequest
+from tapgate_client.schemas.fields import CurrencyRule, IdempotencyKeyRule
 
 _SUCCESS_DESCRIPTIONS: Final = {
     201: "Created",
@@ -223,8 +223,7 @@ class _GatewayDocument(DocumentBuilder):
             codes.append(Code.PARTNER_SUSPENDED)
         if endpoint.step_up:
             codes.append(Code.OTP_REQUIRED)
-        body = endpoint.body_type
-        if endpoint.moves_money or (isinstance(body, type) and issubclass(body, MoneyRequest)):
+        if endpoint.moves_money or _has_currency(endpoint.body_type):
             codes.append(Code.CURRENCY_NOT_SUPPORTED)
         if endpoint.moves_money:
             codes.append(Code.DUPLICATE_REQUEST)
@@ -239,6 +238,13 @@ class _GatewayDocument(DocumentBuilder):
                 "examples": {str(code): {"value": ApiError(code).body()} for code in codes}
             },
         }
+
+
+def _has_currency(body: Any) -> bool:
+    return is_struct(body) and any(
+        isinstance(get_rule_and_type(field.type)[0], CurrencyRule)
+        for field in msgspec.structs.fields(body)
+    )
 
 
 def _build_text_example(kind: Any, owner: type, name: str) -> Any:

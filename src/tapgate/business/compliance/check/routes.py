@@ -21,7 +21,7 @@ endpoints = Endpoints("Compliance", objects=ObjectAccess.UNRESTRICTED, owners=NE
 @endpoints.post(
     "/api/v1/compliance/check",
     access=Access(roles="AC", service=True),
-    errors=(Code.CURRENCY_NOT_SUPPORTED, Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
+    errors=(Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
     unguarded=Unguarded.NO_EFFECT,
     effect="reads",
 )

@@ -223,7 +223,6 @@ async def transfer_funds(request: GuardedRequest, body: TransferRequest) -> Repl
     "/api/v1/wallet/quote",
     access=Access(scope="payments:write", roles="AF", service=True),
     errors=(
-        Code.CURRENCY_NOT_SUPPORTED,
         Code.SUBSCRIBER_NOT_FOUND,
         Code.CARD_NOT_FOUND,
         Code.OTP_REQUIRED,
