@@ -8,10 +8,12 @@ from typing import Final
 
 from tapgate.auth.login_failures import FAILURE_WINDOW
 from tapgate.business.approvals.model import SUM_PERIOD
+from tapgate.business.payments.books.incoming import BOOK_SCOPE_PREFIX
 from tapgate.core.id_generator import first_id_at
 from tapgate.ledger.one_time_codes.send_limit import MAX_WINDOW
 from tapgate.ledger.pins.wrong_pin_limit import WINDOW_SECONDS, to_minute
 from tapgate.runtime.retention import Days, Retention
+from tapgate_client import ids
 from tapgate_client.schemas.compliance import MAX_WINDOW_SECONDS
 
 #: Retention period of ended deliveries, messages and chat turns.
@@ -124,20 +126,24 @@ RETENTION: Final = (
         "used_passkey_challenges", "used passkey challenges", "expires_at", timedelta(hours=1)
     ),
     Retention("oidc_logins", "used single sign-on states", "expires_at", timedelta(0)),
-    # The keys have no second index. A request with a deleted key is a new request.
+    # The keys have no second index. A request with a deleted key is a new request. A transfer from
+    # another book may be repeated after months, for example after a long review there.
     Retention(
         "idempotency_keys",
-        "idempotency keys",
+        "idempotency keys, except for transfers from other books",
         "transaction_id",
         _KEY_DAYS,
+        condition=f"scope NOT LIKE '{BOOK_SCOPE_PREFIX}%'",
         to_cutoff=first_id_at,
         is_scanned=True,
     ),
+    # They tell whether an archived transfer from another book was credited.
     Retention(
         "partner_references",
-        "partner references",
+        "partner references, except for transaction IDs from other books",
         "transaction_id",
         _KEY_DAYS,
+        condition=f"reference NOT LIKE '{ids.TRANSACTION}%'",
         to_cutoff=first_id_at,
         is_scanned=True,
     ),

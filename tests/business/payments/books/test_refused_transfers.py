@@ -1,21 +1,23 @@
 """Transfers that the other book refuses, and what staff decide about them."""
 
-from datetime import timedelta
 from typing import Any
 
 import httpx2
 import pytest
 
 from builders.approvals import approve, build_rule, require_held, set_rules
+from builders.book_transfers import (
+    decide,
+    get_transfer,
+    refuse_for_a_day,
+    require_amounts,
+    set_suspended,
+)
 from builders.books import V1, Book, allow_debt
-from builders.ledger import require_balanced_books
 from harness import parse_error
 from tapgate.business.payments.books import transfers
 from tapgate.business.payments.books.delivery import ErrorKind, classify
-from tapgate.business.payments.books.outgoing import MAX_REFUSED
 from tapgate.business.payments.books.transfer_metrics import BookTransferMetrics
-from tapgate.core.id_generator import first_id_at
-from tapgate_client import ids
 from tapgate_client.exceptions import ApiConnectionError, ApiError, TapgateError
 from tapgate_client.schemas.common import ErrorBody
 
@@ -67,59 +69,12 @@ async def send_refused(books: Books) -> tuple[dict[str, Any], dict[str, Any], st
     return sender, recipient, transfer_id
 
 
-async def set_suspended(book: Book, *, is_suspended: bool) -> None:
-    action = "suspend" if is_suspended else "activate"
-    response = await book.harness.post(
-        f"{V1}/admin/partners/{book.peer.partner_id}/{action}",
-        json={"reason": "incident"},
-        auth=await book.harness.create_admin("A"),
-    )
-    assert response.status_code == 200, response.text
-
-
-async def refuse_for_a_day(book: Book) -> None:
-    await book.services.database.execute(
-        "UPDATE book_transfers SET refused_since = $1 WHERE status = 'pending'",
-        book.services.clock() - MAX_REFUSED - timedelta(seconds=1),
-    )
-    await book.deliver()
-
-
-async def get_transfer(book: Book, transfer_id: str) -> dict[str, Any]:
-    response = await book.harness.get(
-        f"{V1}/books/transfers/{transfer_id}", auth=await book.harness.create_admin("F")
-    )
-    assert response.status_code == 200, response.text
-    record: dict[str, Any] = response.json()
-    return record
-
-
-async def decide(book: Book, transfer_id: str, decision: str) -> httpx2.Response:
-    return await book.harness.post(
-        f"{V1}/books/transfers/{transfer_id}/{decision}",
-        json={"reason": "The other book has closed"} if decision == "return" else None,
-        auth=await book.harness.create_admin("F"),
-    )
-
-
 async def close_subscriber(book: Book, subscriber: dict[str, Any]) -> httpx2.Response:
     return await book.harness.post(
         f"{V1}/subscribers/{subscriber['id']}/close",
         json={"reason": "Moves abroad"},
         auth=await book.harness.create_admin("A"),
     )
-
-
-async def require_amounts(
-    books: Books, people: tuple[dict[str, Any], dict[str, Any]], sent: str, received: str
-) -> None:
-    north, south = books
-    sender, recipient = people
-    assert await north.get_balance(sender["id"]) == sent
-    assert await south.get_balance(recipient["id"]) == received
-    for book in books:
-        await require_balanced_books(book.services.database)
-    assert await north.get_clearing_balance() == -await south.get_clearing_balance()
 
 
 async def test_refusal_that_is_not_final_is_repeated_with_growing_pauses(books: Books) -> None:
@@ -276,31 +231,6 @@ async def test_sender_can_be_closed_after_the_delivery(books: Books) -> None:
     await north.send(sender, await south.harness.create_subscriber(), "200.00")
     await north.deliver()
     assert (await close_subscriber(north, sender)).status_code == 200
-
-
-@pytest.mark.parametrize("path", ["", "/cancel"])
-@pytest.mark.parametrize(("age_days", "expected"), [(29, 200), (30, 422), (400, 422)])
-async def test_request_older_than_idempotency_keys_is_rejected(
-    books: Books, path: str, age_days: int, expected: int
-) -> None:
-    """It could be the repetition of a request whose idempotency key was deleted."""
-    _, south = books
-    recipient = await south.harness.create_subscriber()
-    settings = south.services.settings.replace(idempotency_key_days=30)
-    south.services.settings = settings
-    debited_at = south.services.clock() - timedelta(days=age_days)
-    body = {
-        "recipient_id": recipient["id"], "amount": "20.00",
-        "request_id": ids.encode(ids.TRANSACTION, first_id_at(debited_at)),
-    }  # fmt: skip
-    fields = body if path else {**body, "sender_name": "Aminata K."}
-    response = await south.harness.post(f"{V1}/books/transfers{path}", json=fields, auth=south.peer)
-    if expected == 422:
-        assert list(response.json()["details"]["fields"]) == ["request_id"]
-    elif path:
-        assert parse_error(response) == (409, "TRANSFER_CANCELLED")
-    else:
-        assert response.status_code == expected, response.text
 
 
 async def test_transfer_under_review_cannot_be_returned(

@@ -11,7 +11,6 @@ from tapgate.http.api.owner_access import NEVER
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger.commands import Command
-from tapgate_client import money
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.books import (
     BookCustomer,
@@ -83,12 +82,7 @@ async def receive_transfer(
     The other book then returns the money to the sender. After a review, a replay has the outcome:
     `completed`, or the decline.
     """
-    code = _require_peer(request)
-    partner_id = request.principal.partner_id
-    assert partner_id is not None
-    key = incoming.build_key(request, code, body)
-    amount = money.parse(body.amount, request.services.settings.currency)
-    return await _execute(request, incoming.build_credit(code, partner_id, key, body, amount))
+    return await _execute(request, incoming.build_credit(request, _require_peer(request), body))
 
 
 @endpoints.post(
@@ -112,12 +106,8 @@ async def cancel_transfer(
     credited and never will be, however late a request for it arrives. If it was credited or is
     under review, nothing changes, and the response is its receipt.
     """
-    code = _require_peer(request)
-    partner_id = request.principal.partner_id
-    assert partner_id is not None
-    key = incoming.build_key(request, code, body)
-    amount = money.parse(body.amount, request.services.settings.currency)
-    return await _execute(request, incoming.build_cancellation(code, partner_id, key, body, amount))
+    command = incoming.build_cancellation(request, _require_peer(request), body)
+    return await _execute(request, command)
 
 
 async def _execute(request: RequestContext, command: Command) -> Reply[BookTransferReceipt]:
