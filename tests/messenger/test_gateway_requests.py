@@ -128,6 +128,33 @@ async def test_payee_in_another_book_is_named_with_the_book(
     assert [tuple(row) for row in rows] == [("south", "sub_1")] * 2
 
 
+async def test_payee_who_moved_is_found_in_the_other_book(
+    harness: Harness, gateway: AsyncTapgateClient
+) -> None:
+    await configure_peer(harness, "south")
+    old = await harness.create_subscriber()
+    phone, serial = old["phone_number"], await harness.create_card(old["id"])
+    child = await harness.create_card(old["id"], type="CHILD", holder_name="Isatu Kamara")
+    response = await harness.post(
+        f"/api/v1/subscribers/{old['id']}/close",
+        json={"reason": "Moves to the south"},
+        auth=await harness.create_admin("A"),
+    )
+    assert response.status_code == 200, response.text
+    customer = BookCustomer(
+        book="south", subscriber_id="sub_1", name="Fatu S.", can_receive=True, version=1
+    )
+    directory = harness.services.book_peers.directory
+    for key in (("phone_number", phone), ("card_serial", serial), ("card_serial", child)):
+        directory.put(key, customer)
+    for request in (
+        gateway_requests.FindPayeeByPhone(phone=phone),
+        gateway_requests.FindPayeeByCard(card_serial=serial),
+        gateway_requests.FindPayeeByCard(card_serial=child),
+    ):
+        assert (await perform(gateway, request)).book == "south"
+
+
 async def test_payee_cannot_receive_money_with_a_blocked_card(
     harness: Harness, gateway: AsyncTapgateClient
 ) -> None:

@@ -39,6 +39,7 @@ from tapgate_client.schemas.subscribers import (
     KycDocumentType,
     SubscriberLanguage,
     SubscriberRecord,
+    SubscriberStatus,
 )
 from tapgate_client.schemas.support import MAX_CUSTOMER_TEXT_LENGTH
 from tapgate_client.schemas.transactions import (
@@ -266,17 +267,20 @@ class FindPayeeByCard(GatewayRequest, frozen=True, kw_only=True):
             card = await gateway.cards.get(self.card_serial)
         except client.NotFoundError:
             return await _find_in_other_book(gateway, card_serial=self.card_serial)
-        if card.subscriber_id is None:
-            return None
+        owner = None
+        if card.subscriber_id is not None:
+            owner = await gateway.subscribers.get(card.subscriber_id)
+        if owner is None or owner.status == SubscriberStatus.CLOSED:
+            return await _find_in_other_book(gateway, card_serial=self.card_serial)
         if card.type == CardType.PARENT:
-            name = _format_public_name(await gateway.subscribers.get(card.subscriber_id))
+            name = _format_public_name(owner)
         else:
             name = mask_person_name(card.holder_name or "?")
         return Payee(
             name=name,
             can_receive=card.status == CardStatus.ACTIVE,
             payee=card.serial,
-            subscriber_id=card.subscriber_id,
+            subscriber_id=owner.id,
         )
 
 
@@ -285,7 +289,7 @@ class FindPayeeByPhone(GatewayRequest, frozen=True, kw_only=True):
 
     async def perform(self, gateway: AsyncTapgateClient) -> Payee | None:
         found = await find_subscriber(gateway, self.phone)
-        if found is None:
+        if found is None or found.status == SubscriberStatus.CLOSED:
             return await _find_in_other_book(gateway, phone_number=self.phone)
         return Payee(
             name=_format_public_name(found),

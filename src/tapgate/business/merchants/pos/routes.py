@@ -223,7 +223,7 @@ async def _look_up_card(request: RequestContext, body: LookupCardRequest) -> Loo
     services = request.services
     proof = await _verify_proof(request, body.card_proof)
     try:
-        return await cards.look_up(
+        found = await cards.look_up(
             services.database,
             _build_presented_card(request, body.card_identifier, proof),
             now=services.clock(),
@@ -231,6 +231,8 @@ async def _look_up_card(request: RequestContext, body: LookupCardRequest) -> Loo
         )
     except ApiError as error:
         raise await foreign_cards.explain(request, body.card_identifier, error) from None
+    await foreign_cards.require_own(request, found.card_serial)
+    return found
 
 
 async def _verify_proof(request: RequestContext, proof: CardProof | None) -> ProofResult | None:

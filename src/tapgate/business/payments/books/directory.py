@@ -28,6 +28,10 @@ _SQL_BY_FIELD: Final[Mapping[str, str]] = {
         WHERE c.serial = $1 AND a.status <> 'closed'""",
 }
 
+_HAS_OWN_CARD: Final = """
+    SELECT EXISTS (SELECT FROM cards c JOIN accounts a ON a.id = c.account_id
+                   WHERE c.serial = $1 AND a.status <> 'closed')"""
+
 
 async def find_own(database: Database, peers: BookPeers, key: LookupKey) -> BookCustomer | None:
     """Return a customer of this book, or None."""
@@ -43,3 +47,14 @@ async def find_own(database: Database, peers: BookPeers, key: LookupKey) -> Book
         can_receive=row["is_active"] and row["is_payable"],
         version=row["version"],
     )
+
+
+async def has_own_card(database: Database, peers: BookPeers, serial: str) -> bool:
+    """Return whether a card is a customer's of this book. Without other books, every card is.
+
+    A card that is not assigned here, or whose wallet is closed, may pay in another book.
+    """
+    if not peers.codes:
+        return True
+    found: bool = await database.fetchval(_HAS_OWN_CARD, serial)
+    return found

@@ -1,13 +1,17 @@
 """Recipients of transfers, who may live in another book."""
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from tapgate.business.customers.subscribers import queries as subscribers
+from tapgate.business.payments.books import directory
 from tapgate.http.api.services import Services
 from tapgate.ledger import commands
 from tapgate.ledger.commands import NewBookTransfer, Party
 from tapgate_client.errors import Code
 from tapgate_client.schemas.books import BookCustomer
+
+_FIND_BY_PHONE: Final = """
+    SELECT s.id, a.status = 'closed' AS is_closed
+    FROM subscribers s JOIN accounts a ON a.id = s.account_id WHERE s.phone_number = $1"""
 
 
 class Recipient(NamedTuple):
@@ -44,21 +48,23 @@ def build_context(book: str, name: str | None) -> dict[str, str]:
 
 
 async def find_by_phone(services: Services, phone_number: str) -> Recipient:
-    """Return a phone number's owner: of this book, or else of another one."""
-    subscriber_id = await subscribers.find_id_by_phone(services.database, phone_number)
-    if subscriber_id is None:
+    """Return a phone number's owner: of this book, or else of another one.
+
+    The number of a closed customer may belong to another book now.
+    """
+    row = await services.database.fetchrow(_FIND_BY_PHONE, phone_number)
+    if row is None or row["is_closed"]:
         recipient = await _find_elsewhere(services, "phone_number", phone_number)
         if recipient is not None:
             return recipient
     # If the number is not registered, the ledger rejects the command after its replay check.
-    return Recipient(commands.subscriber_party(subscriber_id or 0))
+    return Recipient(commands.subscriber_party(row["id"] if row is not None else 0))
 
 
 async def find_by_card(services: Services, serial: str) -> Recipient:
     """Return the wallet that a card spends from, in this book or else in another one."""
-    if services.book_peers.codes:
-        is_own = await services.database.fetchval("SELECT 1 FROM cards WHERE serial = $1", serial)
-        recipient = None if is_own else await _find_elsewhere(services, "card_serial", serial)
+    if not await directory.has_own_card(services.database, services.book_peers, serial):
+        recipient = await _find_elsewhere(services, "card_serial", serial)
         if recipient is not None:
             return recipient
     return Recipient(commands.card_party(serial))
