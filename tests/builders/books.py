@@ -70,11 +70,14 @@ class Book:
             own_partner=other.peer.partner_id,
             key=other.peer.key_id,
         )
-        settings = self.services.settings.replace(
-            book=self.code,
-            book_peers={other.code: peer},
-            book_secrets={other.code: other.peer.secret},
-        )
+        self._configure(book_peers={other.code: peer}, book_secrets={other.code: other.peer.secret})
+
+    def disconnect(self) -> None:
+        """Remove the other book from the settings."""
+        self._configure(book_peers={}, book_secrets={})
+
+    def _configure(self, **fields: Any) -> None:
+        settings = self.services.settings.replace(book=self.code, **fields)
         self.services.settings = settings
         self.services.book_peers = BookPeers(settings, self.link)
 

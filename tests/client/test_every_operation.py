@@ -723,6 +723,7 @@ async def call_partner_operations(
     assert (await bank.books.get_position()).book == "north"
     report = await admin.books.get_report()
     assert [row.book for row in report.books] == ["south"]
+    assert [row async for row in admin.books.list_number_conflicts()] == []
     received = await bank.books.receive_transfer(
         request_id="T-1", recipient_id=people["b"], sender_name="Fatu S.", amount="1"
     )

@@ -700,6 +700,18 @@ export class Operations extends Transport {
   }
 
   /**
+   * List customers of this book whose phone number another book has too, newest first.
+   *
+   * Ask both customers, and change the number or close the customer in one of the books. Both books
+   * list the conflict until then, and check it again at least every 15 minutes.
+   *
+   * Access: an admin (finance_user, system_admin).
+   */
+  listNumberConflicts(query: { limit?: number; cursor?: string; } = {}, options?: RequestOptions): List<schemas.BookNumberConflictPage, schemas.BookNumberConflict> {
+    return this.list("GET", `/api/v1/books/number-conflicts`, { query }, options);
+  }
+
+  /**
    * Get a transfer to a customer of another book, by the transaction ID.
    *
    * Access: an admin (finance_user, system_admin).
@@ -753,8 +765,8 @@ export class Operations extends Transport {
    * is zero. The clearing accounts of the books for each other cancel out, except for transfers in
    * transit. In each row, `difference` is what both books owe each other minus what is in transit:
    * zero, unless a transfer was delivered between the two readings. A book that does not respond has
-   * null figures, and `is_complete` is false. `number_conflicts` are up to 100 customers
-   * of this book whose phone number another book has too.
+   * null figures, and `is_complete` is false. `number_conflicts` has the newest
+   * 100 of `GET /api/v1/books/number-conflicts`.
    *
    * Access: an admin (finance_user, system_admin).
    */

@@ -817,6 +817,14 @@ export interface BookNumberConflict {
   since: string;
 }
 
+/** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
+export interface BookNumberConflictPage {
+  data: BookNumberConflict[];
+  has_more: boolean;
+  next_cursor: string | null;
+  masked?: boolean;
+}
+
 /** Balances of a book, and what it owes the book that asks. */
 export interface BookPosition {
   book: string;

@@ -58,7 +58,7 @@ POST /books/transfers, /books/transfers/cancel -> partner
 GET /books/transfers, /books/transfers/{id} -> F A
 POST /books/transfers/{id}/retry, /books/transfers/{id}/return -> F A
 GET /books/position -> partner
-GET /books/report -> F A
+GET /books/report, /books/number-conflicts -> F A
 POST /wallet/account-statement -> payments:read · A F S · svc
 POST /agents -> A
 POST /agents/{id}/float-requests -> A S · svc

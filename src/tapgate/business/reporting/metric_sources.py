@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from tapgate.business.payments.books import outgoing
-from tapgate.business.payments.books.transfer_metrics import BookTransferMetrics
+from tapgate.business.payments.books.book_metrics import BookMetrics
 from tapgate.business.reporting.task_metrics import TaskMetrics
 from tapgate.core.settings import Settings
 from tapgate.events.audit import chain
@@ -56,6 +56,6 @@ async def open_metrics(
                 ProviderWarningMetrics(queue_database),
                 EndpointMetrics(queue_database),
                 TaskMetrics(queue_database),
-                BookTransferMetrics(queue_database),
+                BookMetrics(queue_database, settings.book_peers),
                 CertificateMetrics(settings, queue_database),
             ]

@@ -6,6 +6,7 @@ import httpx2
 
 from builders.books import V1, Book
 from harness import PIN, parse_error
+from tapgate.business.payments.books.book_metrics import BookMetrics
 from tapgate.business.payments.books.number_checks import NumberCheckWorker
 
 Books = tuple[Book, Book]
@@ -35,6 +36,26 @@ async def list_conflicts(book: Book) -> list[dict[str, Any]]:
     )
     conflicts: list[dict[str, Any]] = response.json()["number_conflicts"]
     return conflicts
+
+
+async def count_conflicts(book: Book) -> list[tuple[dict[str, str], float]]:
+    metrics = BookMetrics(book.services.database, book.services.book_peers.codes)
+    await metrics.update()
+    *_, conflicts = metrics.collect()
+    return [(sample.labels, sample.value) for sample in conflicts.samples]
+
+
+async def test_conflict_with_a_removed_book_is_not_listed(books: Books) -> None:
+    """It is no longer compared, so staff could not end it."""
+    north, south = books
+    known = await south.harness.create_subscriber()
+    await set_reachable(north, south, is_reachable=False)
+    await register(north, known["phone_number"])
+    await set_reachable(north, south, is_reachable=True)
+    assert await check_numbers(north) == ["conflict"]
+    north.disconnect()
+    assert await list_conflicts(north) == []
+    assert await count_conflicts(north) == []
 
 
 async def set_reachable(book: Book, other: Book, *, is_reachable: bool) -> None:
@@ -85,6 +106,11 @@ async def test_registration_does_not_wait_for_a_book_that_does_not_respond(books
     subscriber_id = response.json()["subscriber_id"]
     assert (conflict["subscriber_id"], conflict["book"]) == (subscriber_id, "south")
     assert await check_numbers(north) == ["conflict"]
+    assert await count_conflicts(north) == [({"book": "south"}, 1)]
+    page = await north.harness.get(
+        f"{V1}/books/number-conflicts", auth=await north.harness.create_admin("F")
+    )
+    assert page.json()["data"] == [conflict]
 
 
 async def test_conflict_ends_when_the_number_changes(books: Books) -> None:

@@ -16,8 +16,8 @@ from builders.book_transfers import (
 from builders.books import V1, Book, allow_debt
 from harness import parse_error
 from tapgate.business.payments.books import transfers
+from tapgate.business.payments.books.book_metrics import BookMetrics
 from tapgate.business.payments.books.delivery import ErrorKind, classify
-from tapgate.business.payments.books.transfer_metrics import BookTransferMetrics
 from tapgate_client.exceptions import ApiConnectionError, ApiError, TapgateError
 from tapgate_client.schemas.common import ErrorBody
 
@@ -279,9 +279,9 @@ async def test_metrics_name_the_book_and_the_age(books: Books) -> None:
         " WHERE id = (SELECT id FROM book_transfers)"
     )
     for stopped in (0, 1):
-        metrics = BookTransferMetrics(north.services.database)
+        metrics = BookMetrics(north.services.database, ["south"])
         await metrics.update()
-        counts, ages = (metric.samples for metric in metrics.collect())
+        counts, ages, _ = (metric.samples for metric in metrics.collect())
         assert [(item.labels, item.value) for item in counts] == [({"book": "south"}, stopped)]
         assert 3600 <= ages[0].value < 3700
         await refuse_for_a_day(north)

@@ -5,6 +5,7 @@ from tapgate_client.declaration import M, OperationGroup, acts, lists, moves, re
 from tapgate_client.encoding import Money
 from tapgate_client.schemas.books import (
     BookCustomer,
+    BookNumberConflict,
     BookPosition,
     BookReport,
     BookTransferReceipt,
@@ -110,6 +111,23 @@ class BooksOperations(OperationGroup[M]):
             )
         """
 
+    @lists("GET /api/v1/books/number-conflicts")
+    def list_number_conflicts(self, *, limit: int | None = None) -> Page[BookNumberConflict]:
+        """List customers of this book whose phone number another book has too, newest first.
+
+        Ask both customers, and change the number or close the customer in one of the books. Both
+        books list the conflict until then, and check it again at least every 15 minutes.
+
+        Access: an admin (finance_user, system_admin).
+
+        Args:
+            limit: Maximum number of items.
+
+        Example:
+            for record in client.books.list_number_conflicts():
+                print(record)
+        """
+
     @lists("GET /api/v1/books/transfers")
     def list_transfers(
         self,
@@ -196,8 +214,8 @@ class BooksOperations(OperationGroup[M]):
         sum is zero. The clearing accounts of the books for each other cancel out, except for
         transfers in transit. In each row, `difference` is what both books owe each other minus what
         is in transit: zero, unless a transfer was delivered between the two readings. A book that
-        does not respond has null figures, and `is_complete` is false. `number_conflicts` are up to
-        100 customers of this book whose phone number another book has too.
+        does not respond has null figures, and `is_complete` is false. `number_conflicts` has the
+        newest 100 of `GET /api/v1/books/number-conflicts`.
 
         Access: an admin (finance_user, system_admin).
 

@@ -11,14 +11,14 @@ from datetime import datetime
 from typing import Final
 
 from tapgate.business.finance.general_ledger import queries
+from tapgate.business.payments.books import number_conflicts
 from tapgate.http.api.book_peers import BookPeers
 from tapgate.runtime.store.database import Database
-from tapgate_client import ids, money
+from tapgate_client import money
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.exceptions import TapgateError
 from tapgate_client.schemas.books import (
     BookAccountBalance,
-    BookNumberConflict,
     BookPosition,
     BookReport,
     BookReportRow,
@@ -33,10 +33,6 @@ _IN_TRANSIT: Final = """
     JOIN entries e
       ON e.transaction_id = b.id AND t.to_account IN (e.credit_account, e.debit_account)
     WHERE b.status IN ('pending', 'stopped') AND b.book = $1 AND t.status = 'completed'"""
-
-_CONFLICTS: Final = """
-    SELECT id, book, created_at FROM number_checks WHERE status = 'conflict' ORDER BY id LIMIT $1"""
-_MAX_CONFLICTS: Final = 100
 
 
 async def load_position(
@@ -78,21 +74,9 @@ async def build_report(
         currency=currency,
         books=rows,
         accounts=_add_up([*([] if first is None else [first]), *reached], currency),
-        number_conflicts=await _list_conflicts(database),
+        number_conflicts=await number_conflicts.list_first(database, peers),
         is_complete=len(reached) == len(positions),
     )
-
-
-async def _list_conflicts(database: Database) -> list[BookNumberConflict]:
-    rows = await database.fetch(_CONFLICTS, _MAX_CONFLICTS)
-    return [
-        BookNumberConflict(
-            subscriber_id=ids.encode(ids.SUBSCRIBER, row["id"]),
-            book=row["book"],
-            since=format_rfc3339(row["created_at"]),
-        )
-        for row in rows
-    ]
 
 
 async def _ask(peers: BookPeers, code: str) -> BookPosition | None:

@@ -47,8 +47,8 @@ async def get_book_report(request: RequestContext) -> BookReport:
     is zero. The clearing accounts of the books for each other cancel out, except for transfers in
     transit. In each row, `difference` is what both books owe each other minus what is in transit:
     zero, unless a transfer was delivered between the two readings. A book that does not respond has
-    null figures, and `is_complete` is false. `number_conflicts` are up to 100 customers
-    of this book whose phone number another book has too.
+    null figures, and `is_complete` is false. `number_conflicts` has the newest
+    100 of `GET /api/v1/books/number-conflicts`.
     """
     services = request.services
     return await report.build_report(

@@ -1,7 +1,11 @@
-"""Endpoints between books: customer lookup, and transfers from customers of another book."""
+"""Endpoints between books: customer lookup, and transfers from customers of another book.
 
-from tapgate.business.payments.books import directory, incoming
+Phone numbers that two books have are listed for staff.
+"""
+
+from tapgate.business.payments.books import directory, incoming, number_conflicts
 from tapgate.business.payments.transactions.money_requests import MoneyResult
+from tapgate.core.pagination import paginate
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.idempotency import require_idempotency_key
@@ -15,10 +19,12 @@ from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.books import (
     BookCustomer,
     BookLookup,
+    BookNumberConflict,
     BookTransfer,
     BookTransferCancellation,
     BookTransferReceipt,
 )
+from tapgate_client.schemas.pagination import Page, PageQuery
 
 endpoints = Endpoints("Books", "/api/v1/books", owners=NEVER)
 
@@ -108,6 +114,20 @@ async def cancel_transfer(
     """
     command = incoming.build_cancellation(request, _require_peer(request), body)
     return await _execute(request, command)
+
+
+@endpoints.get("/number-conflicts", access=Access(roles="AF"), objects=ObjectAccess.ANY)
+async def list_number_conflicts(
+    request: RequestContext, query: PageQuery
+) -> Page[BookNumberConflict]:
+    """List customers of this book whose phone number another book has too, newest first.
+
+    Ask both customers, and change the number or close the customer in one of the books. Both books
+    list the conflict until then, and check it again at least every 15 minutes.
+    """
+    services = request.services
+    rows = await number_conflicts.list_page(services.database, services.book_peers, query)
+    return paginate(rows, query, number_conflicts.to_record)
 
 
 async def _execute(request: RequestContext, command: Command) -> Reply[BookTransferReceipt]:

@@ -1,4 +1,7 @@
-"""Transfers to customers of other books, and decisions about those that are refused."""
+"""Transfers to customers of other books, and decisions about those that are refused.
+
+The page also lists phone numbers that two books have.
+"""
 
 from typing import Final
 
@@ -12,6 +15,7 @@ from tapgate_client.schemas.books import BookTransferStatus
 pages = Pages()
 
 _LIST_PATH: Final = "/api/v1/books/transfers"
+_CONFLICTS_PATH: Final = "/api/v1/books/number-conflicts"
 _ITEM_PATH: Final = f"{_LIST_PATH}/{{id}}"
 _PAGE_SIZE: Final = 25
 
@@ -61,4 +65,7 @@ async def list_book_transfers(request: PageRequest) -> Reply[bytes]:
             "limit": _PAGE_SIZE,
         },
     )
-    return request.render("book_transfers/list.html", page=page, tab=tab, tabs=TABS)
+    conflicts = None if request.is_partial else await request.get(_CONFLICTS_PATH)
+    return request.render(
+        "book_transfers/list.html", page=page, tab=tab, tabs=TABS, conflicts=conflicts
+    )
