@@ -739,9 +739,13 @@ export class Operations extends Transport {
    * amount and the fee go back to the sender, who gets a message. If the other book has credited the
    * transfer, it ends as `delivered`, and no money moves. A return cannot be withdrawn.
    *
+   * A book that was removed from `TAPGATE_BOOK_PEERS` cannot confirm anything. With
+   * `without_confirmation`, a `stopped` transfer to it is returned at once. Compare both books
+   * first: if the other book has credited the recipient, the money is paid twice.
+   *
    * Access: an admin (finance_user, system_admin). An admin with a second factor must have verified it recently.
    */
-  returnTransfer(id: string, body: schemas.Reason, options?: RequestOptions): Promise<schemas.BookTransferRecord> {
+  returnTransfer(id: string, body: schemas.BookTransferReturn, options?: RequestOptions): Promise<schemas.BookTransferRecord> {
     return this.send("POST", `/api/v1/books/transfers/${encodeURIComponent(id)}/return`, { body }, options);
   }
 

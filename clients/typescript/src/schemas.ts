@@ -903,6 +903,7 @@ export interface BookTransferReceipt {
  * `error` is what the last attempt met: an error code of the other book or of this ledger, or
  * `UNDER_REVIEW` here, `UNDER_REVIEW_ELSEWHERE`, `BOOK_NOT_CONFIGURED` or `NO_RESPONSE`.
  * `refusal_code` is the final refusal of the other book.
+ * `can_return_unconfirmed` says whether staff can return the transfer `without_confirmation`.
  */
 export interface BookTransferRecord {
   id: string;
@@ -914,11 +915,19 @@ export interface BookTransferRecord {
   error: string | null;
   refusal_code: ErrorCode | null;
   can_return: boolean;
+  can_return_unconfirmed: boolean;
   created_at: string;
   next_attempt_at: string | null;
   refused_since: string | null;
   return_requested_at: string | null;
   ended_at: string | null;
+}
+
+/** Why the money goes back. `without_confirmation` is for a book that was removed. */
+export interface BookTransferReturn {
+  reason: string;
+  /** Default: `false` */
+  without_confirmation?: boolean | null;
 }
 
 export type BookTransferStatus = "pending" | "stopped" | "delivered" | "returned" | "canceled";

@@ -1,11 +1,46 @@
-"""The console page of transfers to other books: numbers that two books have."""
+"""The console page of transfers to other books: decisions, and numbers that two books have."""
 
-from builders.books import configure_peer
+from builders.books import configure_peer, send_elsewhere
 from drivers.console import ConsoleClient
 from harness import Harness
+from tapgate.http.api.book_peers import BookPeers
 from tapgate_client import ids
 
 PAGE = "/console/book-transfers"
+
+
+async def stop_transfer(harness: Harness) -> str:
+    """Send money to another book, which has not credited it for a day."""
+    partner = await configure_peer(harness)
+    sender = await harness.create_subscriber(balance="100.00")
+    transfer_id = await send_elsewhere(
+        harness.services, partner.partner_id or "", sender["id"], "20.00"
+    )
+    await harness.database.execute(
+        "UPDATE book_transfers SET status = 'stopped', error = 'BOOK_NOT_CONFIGURED'"
+    )
+    return transfer_id
+
+
+def remove_books(harness: Harness) -> None:
+    settings = harness.services.settings.replace(book="north")
+    harness.services.book_peers = BookPeers(settings)
+
+
+async def test_only_a_transfer_to_a_removed_book_is_returned_without_confirmation(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    transfer_id = await stop_transfer(harness)
+    assert "Return without confirmation" not in await ada.get_page_text(PAGE)
+    remove_books(harness)
+    assert f'href="{PAGE}"' in await ada.get_page_text("/console")
+    text = await ada.get_page_text(PAGE)
+    assert "Return without confirmation" in text and "Book not configured" in text
+    fields = {"reason": "The book was closed", "without_confirmation": "true"}
+    response = await ada.submit_action("book_transfer.return_unconfirmed", fields, id=transfer_id)
+    assert response.status_code in (200, 303), response.text
+    refusal = await harness.database.fetchval("SELECT refusal_code FROM book_transfers")
+    assert refusal == "TRANSFER_CANCELLED"
 
 
 async def test_number_conflicts_are_listed_with_what_to_do(

@@ -52,7 +52,7 @@ _ACTIONS: Final[Mapping[str, str]] = {
     "support": "assigned closed message_received replied requested unassigned",
     "terminal": "blocked created unblocked",
     "transaction": "completed delivery_retried failed receipt_resent refunded return_requested"
-    " reversed",
+    " returned_unconfirmed reversed",
     "webhook_delivery": "redelivered",
     "webhook_endpoint": "created deleted disabled redelivered secret_rotated tested updated",
 }

@@ -305,7 +305,7 @@ class PageRequest:
     def navigation(self) -> list[Group]:
         is_available = {
             Feature.SIMULATORS: self._has_simulators,
-            Feature.OTHER_BOOKS: bool(self.context.services.book_peers.codes),
+            Feature.OTHER_BOOKS: self.context.services.book_peers.own_code is not None,
         }
         return build_navigation(self.can_access, [name for name in Feature if is_available[name]])
 

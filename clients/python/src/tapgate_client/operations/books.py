@@ -178,15 +178,28 @@ class BooksOperations(OperationGroup[M]):
         """
 
     @acts("POST /api/v1/books/transfers/{id}/return")
-    def return_transfer(self, id: str, *, reason: str) -> BookTransferRecord:
+    def return_transfer(
+        self,
+        id: str,
+        *,
+        reason: str,
+        without_confirmation: bool | None = None,
+    ) -> BookTransferRecord:
         """Return a transfer that the other book has not credited.
 
         First, the other book must confirm that it will never credit the transfer. Then the amount
         and the fee go back to the sender, who gets a message. If the other book has credited the
         transfer, it ends as `delivered`, and no money moves. A return cannot be withdrawn.
 
+        A book that was removed from `TAPGATE_BOOK_PEERS` cannot confirm anything. With
+        `without_confirmation`, a `stopped` transfer to it is returned at once. Compare both books
+        first: if the other book has credited the recipient, the money is paid twice.
+
         Access: an admin (finance_user, system_admin). An admin with a second factor must have
         verified it recently.
+
+        Args:
+            without_confirmation: Default: `false`.
 
         Example:
             client.books.return_transfer("txn_0800000000000", reason="Requested by the customer")

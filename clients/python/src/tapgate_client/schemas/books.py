@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from tapgate_client.errors import invalid_field
-from tapgate_client.schemas.common import ErrorCode, build_missing_field_error
+from tapgate_client.schemas.common import ErrorCode, Reason, build_missing_field_error
 from tapgate_client.schemas.fields import (
     Amount,
     CardSerial,
@@ -111,6 +111,7 @@ class BookTransferRecord(msgspec.Struct, frozen=True, kw_only=True):
     `error` is what the last attempt met: an error code of the other book or of this ledger, or
     `UNDER_REVIEW` here, `UNDER_REVIEW_ELSEWHERE`, `BOOK_NOT_CONFIGURED` or `NO_RESPONSE`.
     `refusal_code` is the final refusal of the other book.
+    `can_return_unconfirmed` says whether staff can return the transfer `without_confirmation`.
     """
 
     id: Annotated[Id, Example("txn_0800000000000")]
@@ -122,11 +123,20 @@ class BookTransferRecord(msgspec.Struct, frozen=True, kw_only=True):
     error: Annotated[str, Example("FORBIDDEN")] | None
     refusal_code: ErrorCode | None
     can_return: bool
+    can_return_unconfirmed: bool
     created_at: Time
     next_attempt_at: Time | None
     refused_since: Time | None
     return_requested_at: Time | None
     ended_at: Time | None
+
+
+class BookTransferReturn(Reason, kw_only=True):
+    """Why the money goes back. `without_confirmation` is for a book that was removed."""
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("without_confirmation",)
+
+    without_confirmation: bool = False
 
 
 class BookTransferFilters(OrderedPageQuery, kw_only=True):

@@ -6,7 +6,8 @@ killed, or how many processes deliver a transfer. After a final refusal, the mon
 sender: in full, fee included, and once, because the ledger reverses a transaction once.
 
 A refusal that is not final, such as a revoked key, is repeated for a day, with pauses of up to 15
-minutes. Then the transfer stops, and staff decide (`operations`).
+minutes. Then the transfer stops, and staff decide (`transfers`). A book that was removed from the
+settings counts as one that refuses.
 """
 
 import asyncio
@@ -63,8 +64,6 @@ _POSTPONE: Final = """
     UPDATE book_transfers SET next_attempt_at = $3, error = $4,
            refusal_code = coalesce($5, refusal_code)
     WHERE id = $1 AND attempts = $2 AND status = 'pending'"""
-
-
 _REFUSE: Final = """
     UPDATE book_transfers
     SET next_attempt_at = $3, error = $4, refused_since = coalesce(refused_since, $5),
@@ -121,7 +120,7 @@ class BookTransferWorker:
     async def _deliver(self, job: _Job, row: asyncpg.Record) -> None:
         peers = self._services.book_peers
         if job.book not in peers.codes:
-            await self._postpone(job, BookTransferProblem.BOOK_NOT_CONFIGURED)
+            await self._repeat_later(job, BookTransferProblem.BOOK_NOT_CONFIGURED)
             return
         transfer = delivery.build_transfer(job.book, job.recipient_id, row)
         request = delivery.cancel if job.is_return_requested else delivery.send

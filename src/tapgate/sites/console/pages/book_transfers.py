@@ -50,6 +50,21 @@ ACTIONS: Final = (
         success_message="The other book is asked to refuse the transfer.",
         is_dangerous=True,
     ),
+    Action(
+        name="book_transfer.return_unconfirmed",
+        endpoint=f"POST {_ITEM_PATH}/return",
+        title="Return this transfer without confirmation?",
+        description="The other book is no longer in the settings, so it cannot confirm anything. "
+        "Compare both books first: if it has credited the recipient, the money is paid twice. "
+        "The amount and the fee go back to the sender. This cannot be undone.",
+        button="Return without confirmation",
+        fields=(
+            Field("reason", kind="long"),
+            Field("without_confirmation", "The other book has not credited the recipient", "check"),
+        ),
+        success_message="The money goes back to the sender.",
+        is_dangerous=True,
+    ),
 )
 
 
