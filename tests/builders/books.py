@@ -33,7 +33,7 @@ class FaultyTransport(httpx2.AsyncBaseTransport):
     """Connection to another book, in which requests and responses are lost."""
 
     def __init__(self, transport: httpx2.AsyncBaseTransport) -> None:
-        self._transport = transport
+        self.transport = transport
         self.faults: Iterator[str] = iter(())
         self.requests: list[str] = []
 
@@ -43,7 +43,7 @@ class FaultyTransport(httpx2.AsyncBaseTransport):
         if fault == "lost":
             raise httpx2.ConnectError("the request was lost", request=request)
         self.requests.append(request.url.path)
-        response = await self._transport.handle_async_request(request)
+        response = await self.transport.handle_async_request(request)
         if fault == "unanswered":
             raise httpx2.ReadError("the response was lost", request=request)
         return response

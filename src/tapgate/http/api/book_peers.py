@@ -8,12 +8,13 @@ from typing import Final, NamedTuple
 import httpx2
 import msgspec
 
+from tapgate.core.public_names import clean_person_name
 from tapgate.core.settings import Settings
 from tapgate_client import ids
 from tapgate_client.client import AsyncTapgateClient
 from tapgate_client.credentials import PartnerKey
 from tapgate_client.errors import unavailable
-from tapgate_client.exceptions import NotFoundError
+from tapgate_client.exceptions import NotFoundError, UnexpectedResponseError
 from tapgate_client.retries import NO_RETRIES
 from tapgate_client.schemas.books import BookCustomer
 
@@ -111,11 +112,15 @@ class BookPeers:
     async def _look_up(self, code: str, key: LookupKey) -> BookCustomer | None:
         field, value = key
         try:
-            customer = await self.get_client(code).books.look_up(**{field: value})
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
+                customer = await self.get_client(code).books.look_up(**{field: value})
         except NotFoundError:
             return None
+        if ids.decode(ids.SUBSCRIBER, customer.subscriber_id) is None:
+            raise UnexpectedResponseError("", 200)
         # The code by which this book knows the other one, whatever the other one calls itself.
-        return msgspec.structs.replace(customer, book=code)
+        name = clean_person_name(customer.name) if customer.name else None
+        return msgspec.structs.replace(customer, book=code, name=name)
 
     def get_client(self, code: str) -> AsyncTapgateClient:
         """Return the client for a book. It sends each request once: the worker repeats it."""

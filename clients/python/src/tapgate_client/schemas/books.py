@@ -103,14 +103,15 @@ class BookTransferProblem(StrEnum):
     UNDER_REVIEW_ELSEWHERE = "UNDER_REVIEW_ELSEWHERE"
     BOOK_NOT_CONFIGURED = "BOOK_NOT_CONFIGURED"
     NO_RESPONSE = "NO_RESPONSE"
+    UNEXPECTED_RESPONSE = "UNEXPECTED_RESPONSE"
 
 
 class BookTransferRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A transfer to a customer of another book. `id` is the transaction's.
 
     `error` is what the last attempt met: an error code of the other book or of this ledger, or
-    `UNDER_REVIEW` here, `UNDER_REVIEW_ELSEWHERE`, `BOOK_NOT_CONFIGURED` or `NO_RESPONSE`.
-    `refusal_code` is the final refusal of the other book.
+    `UNDER_REVIEW` here, `UNDER_REVIEW_ELSEWHERE`, `BOOK_NOT_CONFIGURED`, `NO_RESPONSE` or
+    `UNEXPECTED_RESPONSE`. `refusal_code` is the final refusal of the other book.
     `can_return_unconfirmed` says whether staff can return the transfer `without_confirmation`.
     """
 

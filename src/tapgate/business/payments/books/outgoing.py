@@ -31,6 +31,8 @@ from tapgate_client.schemas.transactions import Channel
 
 POLL_INTERVAL_SECONDS: Final = 0.5
 _MAX_CONCURRENT: Final = 16
+#: Shorter than the lease. A book that responds byte by byte must not delay the other books.
+_MAX_REQUEST_SECONDS: Final = 20.0
 #: How long a refusal that is not final is repeated.
 MAX_REFUSED: Final = timedelta(hours=24)
 _MAX_REFUSAL_PAUSE_SECONDS: Final = 900.0
@@ -125,7 +127,10 @@ class BookTransferWorker:
         transfer = delivery.build_transfer(job.book, job.recipient_id, row)
         request = delivery.cancel if job.is_return_requested else delivery.send
         try:
-            receipt = await request(peers, transfer)
+            async with asyncio.timeout(_MAX_REQUEST_SECONDS):
+                receipt = await request(peers, transfer)
+        except TimeoutError:
+            await self._postpone(job, BookTransferProblem.NO_RESPONSE)
         except TapgateError as error:
             await self._handle_error(job, error)
         else:

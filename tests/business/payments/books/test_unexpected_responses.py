@@ -1,0 +1,129 @@
+"""Another book that answers nonsense: nothing is lost, nothing fails, and staff see it."""
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+
+from builders.book_transfers import get_transfer, refuse_for_a_day, require_amounts
+from builders.books import Book
+from harness import parse_error
+
+Books = tuple[Book, Book]
+RECEIPT = {
+    "success": True, "message": "ok", "transaction_id": "txn_0800000000000",
+    "status": "completed", "amount": "200.00 SLE",
+}  # fmt: skip
+
+
+class NonsenseTransport(httpx2.AsyncBaseTransport):
+    """Connection to a server that gives the same response to every request."""
+
+    def __init__(self, status: int, content: bytes, headers: dict[str, str]) -> None:
+        self.status, self.content, self.headers = status, content, headers
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(
+            self.status, content=self.content, headers=self.headers, request=request
+        )
+
+
+def answer(book: Book, status: int, body: Any, **headers: str) -> None:
+    """Let the other book answer nonsense."""
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    book.link.transport = NonsenseTransport(status, content, headers)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error"),
+    [
+        (200, b"<html>It works!</html>", "UNEXPECTED_RESPONSE"),
+        (200, b"", "UNEXPECTED_RESPONSE"),
+        (200, b"\xff\x00", "UNEXPECTED_RESPONSE"),
+        (200, [], "UNEXPECTED_RESPONSE"),
+        (200, {**RECEIPT, "status": "failed"}, "UNEXPECTED_RESPONSE"),
+        (200, {**RECEIPT, "status": "perhaps"}, "UNEXPECTED_RESPONSE"),
+        (200, {**RECEIPT, "amount": "2.00 SLE"}, "UNEXPECTED_RESPONSE"),
+        (200, {**RECEIPT, "transaction_id": "\x00"}, "UNEXPECTED_RESPONSE"),
+        (302, b"", "UNEXPECTED_RESPONSE"),
+        (404, b"not here", "UNEXPECTED_RESPONSE"),
+        (409, {"error": "?", "code": "\x00<b>"}, "UNEXPECTED_RESPONSE"),
+        (409, {"error": "?", "code": "A_NEW_CODE"}, "A_NEW_CODE"),
+    ],
+)
+async def test_transfer_stops_after_a_day_of_nonsense_and_is_then_delivered(
+    books: Books, status: int, body: Any, error: str
+) -> None:
+    north, south = books
+    sender = await north.harness.create_subscriber(balance="1000.00")
+    recipient = await south.harness.create_subscriber()
+    response = await north.send(sender, recipient, "200.00")
+    transfer_id = response.json()["transaction_id"]
+    answer(north, status, body)
+    await north.deliver()
+    record = await get_transfer(north, transfer_id)
+    assert (record["status"], record["error"]) == ("pending", error)
+    await refuse_for_a_day(north)
+    assert (await get_transfer(north, transfer_id))["status"] == "stopped"
+    north.connect(south)
+    await north.services.database.execute("UPDATE book_transfers SET status = 'pending'")
+    await north.deliver()
+    assert (await get_transfer(north, transfer_id))["status"] == "delivered"
+    await require_amounts(books, (sender, recipient), "797.00", "200.00")
+
+
+@pytest.mark.parametrize("status", [500, 502, 503])
+async def test_errors_of_a_proxy_are_repeated_as_no_response(books: Books, status: int) -> None:
+    north, south = books
+    sender = await north.harness.create_subscriber(balance="1000.00")
+    response = await north.send(sender, await south.harness.create_subscriber(), "200.00")
+    answer(north, status, b"<html>Bad gateway</html>")
+    await north.deliver()
+    record = await get_transfer(north, response.json()["transaction_id"])
+    assert (record["error"], record["refused_since"]) == ("NO_RESPONSE", None)
+
+
+async def test_final_refusal_with_an_invalid_code_returns_the_money(books: Books) -> None:
+    north, south = books
+    sender = await north.harness.create_subscriber(balance="1000.00")
+    recipient = await south.harness.create_subscriber()
+    response = await north.send(sender, recipient, "200.00")
+    answer(north, 409, {"error": "?", "code": "\x00"}, **{"Idempotent-Replayed": "true"})
+    await north.deliver()
+    record = await get_transfer(north, response.json()["transaction_id"])
+    assert (record["status"], record["refusal_code"]) == ("returned", "UNEXPECTED_RESPONSE")
+    await require_amounts(books, (sender, recipient), "1000.00", "0.00")
+
+
+CUSTOMER = {
+    "book": "south", "subscriber_id": "sub_0800000000000", "name": "Fatu S.", "can_receive": True,
+    "version": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>It works!</html>",
+        {**CUSTOMER, "subscriber_id": "\x00"},
+        {**CUSTOMER, "subscriber_id": "txn_0800000000000"},
+        {**CUSTOMER, "version": "one"},
+    ],
+)
+async def test_directory_that_answers_nonsense_does_not_respond(books: Books, body: Any) -> None:
+    north, _ = books
+    sender = await north.harness.create_subscriber(balance="1000.00")
+    answer(north, 200, body)
+    response = await north.send(sender, {"phone_number": "+23276000099"}, "20.00")
+    assert parse_error(response) == (503, "SERVICE_UNAVAILABLE")
+    assert await north.list_statuses() == []
+
+
+async def test_name_from_another_book_is_cleaned(books: Books) -> None:
+    north, _ = books
+    sender = await north.harness.create_subscriber(balance="1000.00")
+    answer(north, 200, {**CUSTOMER, "name": "Win at https://evil.example\x00 Fatu"})
+    response = await north.send(sender, {"phone_number": "+23276000099"}, "20.00")
+    assert response.status_code == 200, response.text
+    assert response.json()["recipient"] == {"name": "Win at Fatu", "book": "south"}
