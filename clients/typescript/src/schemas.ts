@@ -787,6 +787,13 @@ export interface BookAccountBalance {
   balance: string;
 }
 
+/** Total balance of one account kind over several books, in one currency. */
+export interface BookAccountTotal {
+  kind: AccountKind;
+  balance: string;
+  currency: string;
+}
+
 /**
  * The book in which a customer lives.
  *
@@ -840,8 +847,9 @@ export interface BookReport {
   as_of: string;
   currency: string;
   books: BookReportRow[];
-  accounts: BookAccountBalance[];
+  accounts: BookAccountTotal[];
   number_conflicts: BookNumberConflict[];
+  missing_books: string[];
   is_complete: boolean;
 }
 

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from builders.book_transfers import get_transfer, refuse_for_a_day, require_amounts
-from builders.books import Book
+from builders.books import V1, Book
 from harness import parse_error
 
 Books = tuple[Book, Book]
@@ -127,3 +127,49 @@ async def test_name_from_another_book_is_cleaned(books: Books) -> None:
     response = await north.send(sender, {"phone_number": "+23276000099"}, "20.00")
     assert response.status_code == 200, response.text
     assert response.json()["recipient"] == {"name": "Win at Fatu", "book": "south"}
+
+
+POSITION = {
+    "book": "south", "as_of": "2026-11-01T00:00:00Z", "currency": "SLE", "owed": "0.00",
+    "in_transit": "0.00", "accounts": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>It works!</html>",
+        {**POSITION, "owed": "much"},
+        {**POSITION, "in_transit": "1.234"},
+        {**POSITION, "accounts": [{"kind": "wallet", "balance": ""}]},
+    ],
+)
+async def test_report_names_a_book_that_answers_nonsense(books: Books, body: Any) -> None:
+    north, _ = books
+    answer(north, 200, body)
+    response = await north.harness.get(
+        f"{V1}/books/report", auth=await north.harness.create_admin("F")
+    )
+    assert response.status_code == 200, response.text
+    report = response.json()
+    assert (report["is_complete"], report["missing_books"]) == (False, ["south"])
+
+
+async def test_report_adds_currencies_separately(books: Books) -> None:
+    """And it reads sums that are larger than an amount may be."""
+    north, _ = books
+    await north.harness.create_subscriber(balance="10.00")
+    accounts = [{"kind": "wallet", "balance": "5000000000000"}, {"kind": "new", "balance": "-1"}]
+    body = {**POSITION, "currency": "GNF", "owed": "0", "in_transit": "0", "accounts": accounts}
+    answer(north, 200, body)
+    response = await north.harness.get(
+        f"{V1}/books/report", auth=await north.harness.create_admin("F")
+    )
+    assert response.status_code == 200, response.text
+    report = response.json()
+    totals = {(row["currency"], row["kind"]): row["balance"] for row in report["accounts"]}
+    assert totals["SLE", "wallet"] == "10.00"
+    assert (totals["GNF", "wallet"], totals["GNF", "new"]) == ("5000000000000", "-1")
+    (row,) = report["books"]
+    assert (row["owed_by_book"], row["in_transit"], row["difference"]) == ("0", None, None)
+    assert (report["missing_books"], report["is_complete"]) == ([], True)

@@ -223,12 +223,13 @@ class BooksOperations(OperationGroup[M]):
     def get_report(self) -> BookReport:
         """Get the consolidated balances of this book and all others.
 
-        `accounts` adds up the balances of all books by account kind, as credits minus debits; their
-        sum is zero. The clearing accounts of the books for each other cancel out, except for
-        transfers in transit. In each row, `difference` is what both books owe each other minus what
-        is in transit: zero, unless a transfer was delivered between the two readings. A book that
-        does not respond has null figures, and `is_complete` is false. `number_conflicts` has the
-        newest 100 of `GET /api/v1/books/number-conflicts`.
+        `accounts` adds up the balances of all books that respond, by currency and account kind, as
+        credits minus debits; their sum is zero. The clearing accounts of the books for each other
+        cancel out, except for transfers in transit. In each row, `difference` is what both books
+        owe each other minus what is in transit: zero, unless a transfer was delivered between the
+        two readings, and null if the other book has another currency. A book that does not respond
+        has null figures: then `is_complete` is false, and `missing_books` names it.
+        `number_conflicts` has the newest 100 of `GET /api/v1/books/number-conflicts`.
 
         Access: an admin (finance_user, system_admin).
 

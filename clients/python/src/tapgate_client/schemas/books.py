@@ -151,6 +151,12 @@ class BookAccountBalance(msgspec.Struct, frozen=True, kw_only=True):
     balance: AccountBalance
 
 
+class BookAccountTotal(BookAccountBalance, frozen=True, kw_only=True):
+    """Total balance of one account kind over several books, in one currency."""
+
+    currency: CurrencyCode
+
+
 class BookPosition(msgspec.Struct, frozen=True, kw_only=True):
     """Balances of a book, and what it owes the book that asks."""
 
@@ -186,6 +192,7 @@ class BookReport(msgspec.Struct, frozen=True, kw_only=True):
     as_of: Time
     currency: CurrencyCode
     books: list[BookReportRow]
-    accounts: list[BookAccountBalance]
+    accounts: list[BookAccountTotal]
     number_conflicts: list[BookNumberConflict]
+    missing_books: list[BookCode]
     is_complete: bool
