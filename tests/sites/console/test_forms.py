@@ -1,7 +1,9 @@
 """Console forms and malformed requests: CSRF protection, validation and error pages."""
 
+import html
 import itertools
 import random
+import re
 import string
 import threading
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from builders.participants import create_agent
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import PIN, Harness
 from tapgate.http.rate_limits.throttle import Throttle
@@ -250,6 +253,31 @@ async def test_search_page_lists_results_or_opens_the_only_one(
     assert "No results" in await ada.get_page_text("/console/search?q=nothing")
     assert "What you can search for" in await ada.get_page_text("/console/search")
     assert "No matches" in (await ada.get_partial("/console/search?q=nothing")).text
+
+
+async def test_search_page_groups_results_by_kind_and_finds_pages(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    people = [await harness.create_subscriber(first_name="Support") for _ in range(2)]
+    agent = await create_agent(harness, name="Support")
+    text = (await ada.get("/console/search?q=support")).text
+    tabs = re.findall(r'href="(/console/search\?q=support&amp;type=\w+)"', text)
+    assert [tab.rpartition("=")[2] for tab in tabs] == ["subscriber", "agent"]
+    assert 'class="button" href="/console/support"' in text
+    customers = (await ada.get(html.unescape(tabs[0]))).text
+    assert all(f'href="/console/subscribers/{person["id"]}"' in customers for person in people)
+    assert f'href="/console/agents/{agent["id"]}"' in text
+    assert f'href="/console/agents/{agent["id"]}"' not in customers
+    # A kind that found nothing is no filter.
+    assert "Support" in await ada.get_page_text("/console/search?q=support&type=card")
+
+
+async def test_search_page_says_that_more_results_exist(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    for _ in range(51):
+        await harness.create_subscriber(first_name="Isata")
+    assert "The first 50 results for “isata”" in await ada.get_page_text("/console/search?q=isata")
 
 
 async def test_search_results_have_labels_instead_of_api_values(ada: ConsoleClient) -> None:

@@ -176,6 +176,11 @@ async def list_groups(request: PageRequest, text: str, recent: str) -> list[tupl
     ]
 
 
+def list_commands(request: PageRequest, text: str) -> list[Any]:
+    """Return the pages and actions that a text finds, with title and path."""
+    return _find_commands(request, PAGES, text) + _find_commands(request, ACTIONS, text)
+
+
 def _find_commands(request: PageRequest, commands: Iterable[Command], text: str) -> list[Any]:
     found = []
     for command in commands:
