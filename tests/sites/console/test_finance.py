@@ -29,7 +29,7 @@ def get_day(harness: Harness, days: int = 0) -> str:
 async def test_day_is_played_from_the_finance_page(
     console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    await create_bank_account(harness, None)
+    account = await create_bank_account(harness, None)
     merchant = await create_merchant(harness)
     paid = await request_payout(harness, merchant, amount="90")
     await create_run(harness)
@@ -49,6 +49,9 @@ async def test_day_is_played_from_the_finance_page(
     result = await finance.post_file(IMPORT_URL, content.encode())
     assert "Statement imported" in result.text and "Match what is left" in result.text
     assert (await get_payout(harness, paid["id"]))["status"] == "paid"
+    (statement,) = re.findall(r'href="(/console/bank-statements/bst_\w+)\?', result.text)
+    for path in (IMPORT_URL, f"/console/bank-accounts/{account['id']}"):
+        assert f'<a href="{statement}"' in (await finance.get(path)).text
     again = await finance.post_file(IMPORT_URL, content.encode())
     assert "Nothing imported" in again.text
     broken = await finance.post_file(IMPORT_URL, b"date,amount\nx,1\n")

@@ -70,7 +70,8 @@ async def test_signing_keys_can_be_created_and_deleted_and_secrets_are_shown_onc
     new, secret = re.findall(r'data-copy="([^"]+)"', created.text)
     text = await ada.get_page_text(page)
     assert old in text and new in text and secret not in text
-    assert new in await ada.get_page_text(f"{page}/keys")
+    text = await ada.get_page_text(f"{page}/keys")
+    assert new in text and "X-Partner-ID" in text and "Replace a key without downtime" in text
     await ada.submit_action("partner.delete_key", id=partner, api_key_id=old)
     assert re.findall(r"api_key_id=(key_\w+)", await ada.get_page_text(page)) == [new]
     await ada.submit_action("partner.delete_key", id=partner, api_key_id=new)

@@ -19,6 +19,7 @@ pages = Pages()
 
 _LIST_PATH: Final = "/api/v1/bank-accounts"
 _ITEM_PATH: Final = f"{_LIST_PATH}/{{id}}"
+_RECENT_STATEMENTS: Final = 5
 _RECENT_PAYOUTS: Final = 10
 
 _build_state_action = partial(build_state_action, "bank_account", _ITEM_PATH, "bank account")
@@ -95,6 +96,9 @@ async def show_bank_account(request: PageRequest, id: str) -> Reply[bytes]:
     parts = await gather_by_name(
         payouts=request.get(
             PAYOUTS_PATH, {"limit": _RECENT_PAYOUTS, **({"owner_id": owner_id} if owner_id else {})}
+        ),
+        statements=request.get(
+            "/api/v1/bank-statements", {"bank_account_id": id, "limit": _RECENT_STATEMENTS}
         ),
         audit=get_audit(request, id),
     )

@@ -26,6 +26,7 @@ _LINES_PATH: Final = f"{_LIST_PATH}/lines"
 _LINE_PATH: Final = f"{_LINES_PATH}/{{id}}"
 _MAPPING_PATH: Final = "/api/v1/bank-accounts/{id}/csv-mapping"
 _PAGE_SIZE: Final = 50
+_LATEST_STATEMENTS: Final = 5
 _MAX_FILE_MEBIBYTES: Final = 8
 
 TABS: Final = {
@@ -112,6 +113,7 @@ async def show_import_form(request: PageRequest) -> Reply[bytes]:
     accounts = await request.get(
         "/api/v1/bank-accounts", {"owner_type": "platform", "status": "verified"}
     )
+    statements = await request.get(_LIST_PATH, {"limit": _LATEST_STATEMENTS})
     chosen = request.query.get("bank_account_id")
     mapping = None
     if chosen is not None:
@@ -125,6 +127,7 @@ async def show_import_form(request: PageRequest) -> Reply[bytes]:
         accounts=accounts["data"],
         chosen=chosen,
         mapping=mapping,
+        statements=statements["data"],
         max_bytes=_MAX_FILE_MEBIBYTES * MEBIBYTE,
         max_mebibytes=_MAX_FILE_MEBIBYTES,
     )
