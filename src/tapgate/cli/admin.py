@@ -66,13 +66,20 @@ def confirm(email: Annotated[str, typer.Argument(help="Email address of the admi
     """Confirm that an account belongs to its admin.
 
     For an account whose invitation or reset link other admins may have had, if no third admin can
-    confirm it in the console. Check with the person first.
+    confirm it in the console. Check with the person first. If the links belong to other accounts of
+    the person, the command names them.
     """
 
     async def task(services: Any) -> None:
+        from tapgate.business.approval_rules.queries import list_unconfirmed  # noqa: PLC0415
         from tapgate.business.staff import operations  # noqa: PLC0415
 
         admin = await _find_admin(services, email)
+        if not admin["link_viewers"]:
+            others = await list_unconfirmed(services.database, admin["id"])
+            hint = f" Unconfirmed accounts of the same person: {', '.join(others)}."
+            print("This account needs no confirmation." + (hint if others else ""))
+            return
         async with services.transaction() as tx:
             await operations.confirm(tx, operator.build_actor(), admin["id"])
         print("Confirmed.")

@@ -15,6 +15,8 @@ RolesByOperation: TypeAlias = Mapping[str, frozenset[str]]
 
 _NO_ROLES: Final = frozenset[str]()
 _RULE_CHANGE_ID: Final = 0
+#: Separates owner and email address in an owner user's identity. Neither contains it.
+_OWNER_SEPARATOR: Final = " "
 
 
 class Person(NamedTuple):
@@ -29,6 +31,8 @@ class Person(NamedTuple):
     can_sign_in: bool = True
     #: Processor, partner or agent of an owner's user, who never approves anything.
     owner: Owner | None = None
+    #: False while someone else may have a link to this account.
+    is_confirmed: bool = True
 
 
 class LinkedPeople:
@@ -36,6 +40,10 @@ class LinkedPeople:
 
     A link `(one, other)` says that `other` may have had a link to an account of `one`. Whoever may
     use the account of `other` may then use the account of `one` too.
+
+    A platform person with an owner user's email address may use the owner user's account. The
+    reverse never holds: owner users choose addresses without an approval, so they must not connect
+    platform people.
     """
 
     def __init__(self, links: Iterable[tuple[str, str]] = ()) -> None:
@@ -47,7 +55,10 @@ class LinkedPeople:
         """Return everyone who may act as a person, including the person."""
         found, waiting = {person}, [person]
         while waiting:
-            new = self._links.get(waiting.pop(), set()) - found
+            each = waiting.pop()
+            _, separator, email_person = each.partition(_OWNER_SEPARATOR)
+            new = self._links.get(each, set()) | ({email_person} if separator else set())
+            new -= found
             found |= new
             waiting += new
         return frozenset(found)
@@ -100,10 +111,10 @@ def count_approvers(
 ) -> list[ApproverCount]:
     """Return the approvers of each rule, and of changing the rules, among active admins.
 
-    Accounts that the maker may use cannot approve the request, and accounts that one person may use
-    count once. Admins who cannot sign in yet count as makers, but not as approvers. An account that
-    waits for its confirmation counts as a maker as if it were confirmed: its requests can wait for
-    the confirmation, so it does not prevent rules or invitations.
+    As in a decision, someone who may be the maker cannot approve the request, and accounts that one
+    person may use count once. Admins who cannot sign in yet count as makers, but not as approvers.
+    An account that waits for its confirmation counts as a maker as if it were confirmed: its
+    requests can wait for the confirmation, so it does not prevent rules or invitations.
     """
     return [
         _count(rule, admins, linked, makers.get(rule.operation, _NO_ROLES))
@@ -120,7 +131,8 @@ def _count(
     for admin in admins:
         if admin.role not in maker_roles:
             continue
-        others = linked.count(each for each in approvers if admin.person not in linked.get(each))
+        makers = linked.get(admin.person) if admin.is_confirmed else {admin.person}
+        others = linked.count(each for each in approvers if makers.isdisjoint(linked.get(each)))
         if maker is None or others < available:
             available, maker = others, admin
     return ApproverCount(rule=rule, available=available, maker=maker, approvers=accounts)
@@ -143,10 +155,12 @@ def _build_rule_change_rule(rules: Sequence[Rule]) -> list[Rule]:
     ]
 
 
-def identify_person(email: str) -> str:
+def identify_person(email: str, owner: Owner | None = None) -> str:
     """Return the person behind an email address, which can have several admin accounts.
 
-    Case and the part after a plus sign are ignored.
+    Case and the part after a plus sign are ignored. The users of each owner are people of their
+    own, even if an address is also a platform admin's.
     """
     local, _, domain = email.lower().rpartition("@")
-    return f"{local.partition('+')[0]}@{domain}"
+    person = f"{local.partition('+')[0]}@{domain}"
+    return person if owner is None else f"{owner.public_id}{_OWNER_SEPARATOR}{person}"

@@ -19,10 +19,22 @@ _SELECT_ADMINS: Final = """
     SELECT id, name, role, status, email,
            NOT EXISTS (SELECT FROM admin_invitations WHERE admin_id = admins.id)
            OR EXISTS (SELECT FROM admin_identities WHERE admin_id = admins.id) AS can_sign_in,
-           owner_type, owner_id
+           owner_type, owner_id,
+           NOT EXISTS (SELECT FROM admin_link_views
+                       WHERE admin_id = admins.id AND confirmed_at IS NULL) AS is_confirmed
     FROM admins"""
 #: Row of `installation` while approvals are suspended.
 _SUSPENSION_ROW: Final = "approvals_suspended"
+#: Links that count. An owner user never uses a platform account, and an account that was disabled
+#: before anyone signed in has never been used.
+_SELECT_LINKS: Final = """
+    SELECT admin.email, admin.owner_type, admin.owner_id, viewer.email AS viewer_email,
+           viewer.owner_type AS viewer_owner_type, viewer.owner_id AS viewer_owner_id
+    FROM admin_link_views
+    JOIN admins admin ON admin.id = admin_id JOIN admins viewer ON viewer.id = viewer_id
+    WHERE confirmed_at IS NULL
+      AND (viewer.owner_id IS NULL OR admin.owner_id IS NOT NULL)
+      AND (admin.status = 'active' OR admin.last_login_at IS NOT NULL)"""
 
 
 async def list_rules(reader: Database | Transaction) -> list[Rule]:
@@ -73,25 +85,37 @@ async def list_active_admins(reader: Database | Transaction) -> list[Person]:
 
 async def load_linked_people(reader: Database | Transaction) -> LinkedPeople:
     """Return who may use the accounts of other people: those who may have had a link to them."""
-    rows = await reader.fetch(
-        """SELECT admin.email, viewer.email AS viewer_email
-           FROM admin_link_views
-           JOIN admins admin ON admin.id = admin_id JOIN admins viewer ON viewer.id = viewer_id
-           WHERE confirmed_at IS NULL"""
-    )
     return LinkedPeople(
-        (identify_person(row["email"]), identify_person(row["viewer_email"])) for row in rows
+        (
+            _identify(row),
+            identify_person(
+                row["viewer_email"],
+                build_owner(row["viewer_owner_type"], row["viewer_owner_id"]),
+            ),
+        )
+        for row in await reader.fetch(_SELECT_LINKS)
     )
+
+
+async def list_unconfirmed(reader: Database | Transaction, admin_id: int) -> list[str]:
+    """Return the email addresses of accounts with links that connect an admin with others."""
+    person = (await find_admin(reader, admin_id)).person
+    rows = await reader.fetch(_SELECT_LINKS)
+    return sorted({row["email"] for row in rows if _identify(row) == person})
+
+
+def _identify(row: asyncpg.Record) -> str:
+    return identify_person(row["email"], build_owner(row["owner_type"], row["owner_id"]))
 
 
 def _to_person(row: asyncpg.Record) -> Person:
-    is_active = row["status"] == AdminStatus.ACTIVE
     return Person(
         row["id"],
         row["name"],
         row["role"],
-        is_active,
-        identify_person(row["email"]),
+        row["status"] == AdminStatus.ACTIVE,
+        _identify(row),
         row["can_sign_in"],
         build_owner(row["owner_type"], row["owner_id"]),
+        row["is_confirmed"],
     )

@@ -315,7 +315,8 @@ async def confirm(tx: Transaction, actor: Actor, admin_id: int) -> asyncpg.Recor
         raise ApiError(
             Code.VALIDATION_FAILED,
             "The link of this account has not been used yet. Confirm the account once its admin "
-            "has set a password.",
+            "has set a password. If nobody will use the account, disable it: an account that was "
+            "disabled before its first sign-in connects nobody.",
         )
     confirmer = None if actor.principal is None else actor.principal.admin_id
     if confirmer is not None:
