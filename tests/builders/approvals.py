@@ -101,10 +101,12 @@ class GuardedRecords:
         self.customer = await harness.create_subscriber(balance="50")
         self.processor: HmacAuth = await harness.create_processor()
         self.partner: HmacAuth = await harness.create_partner()
+        self.card = await harness.create_card(self.customer["id"])
+        self.keyset = (await self.send("POST", "/cards/keysets", {"name": "Cards"})).json()["id"]
         self.payment = await submit_and_get_id(
             harness,
             chart.POS_PAYMENT,
-            await harness.create_card(self.customer["id"]),
+            self.card,
             await harness.get_processor_id(self.processor),
             "1",
         )
@@ -235,6 +237,7 @@ class GuardedRecords:
             ("api_keys", "POST", f"/admin/partners/{partner}/keys", None),
             ("api_keys", "POST", f"/admin/partners/{partner}/rotate-webhook-secret", {}),
             ("keysets", "POST", "/cards/keysets", {"name": "Bureau", "meta_read_key": "0" * 32}),
+            ("keysets", "POST", f"/cards/{self.card}/personalize", {"keyset_id": self.keyset}),
             ("api_keys", "POST", "/admin/partners", {"name": "P"}),
             ("overdraft_limits", "POST", "/admin/partners", {"name": "P", "overdraft_limit": "1"}),
             ("overdraft_limits", "PUT", f"/admin/partners/{partner}", {"overdraft_limit": "1"}),

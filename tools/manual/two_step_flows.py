@@ -114,8 +114,9 @@ TWO_STEP_FLOWS: Final = (
         (f"POST {_V1}/cards/{{serial}}/personalize/confirm",),
         "the card",
         ISSUED_KEYS_LIFETIME,
-        "a factor verified in the last 15 minutes; a tap that only the issued keys can sign",
-        "use, retiring the keyset",
+        "a factor verified in the last 15 minutes; a tap that only the issued keys can sign; "
+        "linked cards: approval rules for the first step, and notices to the holder",
+        "use, retiring the keyset, linking the card",
     ),
     TwoStepFlow(
         "PIN reset",

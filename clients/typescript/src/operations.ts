@@ -547,6 +547,9 @@ export class Operations extends Transport {
    * within 24 hours of the last such request. For a card that signs its taps
    * already, the keys have the next version: its present keys stay valid until the confirmation.
    *
+   * The holder of a linked card gets a notice, and approval rules for `keysets` apply: the admin who
+   * made the request then reads the keys once, in the approval's `result`.
+   *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   personalizeCard(serial: string, body: schemas.NewPersonalization, options?: RequestOptions): Promise<schemas.Personalization> {
@@ -557,7 +560,8 @@ export class Operations extends Transport {
    * Confirm a card's keys by a tap.
    *
    * From then on, the card pays only with a proof, and taps with earlier keys are rejected. The tap
-   * is consumed, and the counter starts again with it.
+   * is consumed, and the counter starts again with it. The holder of a linked card gets a notice.
+   * Keys that were issued before the card was linked are issued again first.
    *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */

@@ -7,6 +7,7 @@ import httpx2
 import pytest
 
 from builders import participants as builders
+from builders.card_proofs import confirm, create_keyset, encode_card, personalize, tap
 from builders.float_requests import create_float_request
 from builders.payments import PosDriver
 from cases import each
@@ -17,6 +18,7 @@ from tapgate.core.settings import Settings
 from tapgate.events.notifications.notification_messages import list_pending
 from tapgate.events.notifications.receipts import ReceiptWorker
 from tapgate.http.api.notice_declarations import Unnoticed, requires_notice_declaration
+from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.endpoint import Endpoint
 from tapgate.server.gateway import list_endpoints
 from tapgate_client import ids
@@ -39,6 +41,16 @@ def test_every_endpoint_that_affects_people_declares_its_notice_or_a_reason(
     assert sum(declarations) == expected, "declare `notices` or `unnoticed`"
     assert set(endpoint.notices) <= set(Notice)
     assert endpoint.unnoticed is None or endpoint.unnoticed in tuple(Unnoticed)
+
+
+@pytest.mark.parametrize("endpoint", list_endpoints(), ids=lambda endpoint: endpoint.name)
+def test_secrets_of_somebody_else_are_guarded_and_nobodys_card_is_stock(endpoint: Endpoint) -> None:
+    fields = getattr(endpoint.response_type, "__struct_fields__", ())
+    returned = {"key", "keys", "secret", "hmac_secret", "webhook_secret"}.intersection(fields)
+    if endpoint.method != "GET" and returned and not endpoint.objects & ObjectAccess.OWN:
+        assert endpoint.guard is not None, f"{returned} without an approval"
+    if endpoint.unnoticed is Unnoticed.STOCK:
+        assert not endpoint.objects & ObjectAccess.UNRESTRICTED, "the card can be a customer's"
 
 
 def test_every_notice_has_a_template() -> None:
@@ -174,6 +186,15 @@ async def replace_card(case: NoticeCase) -> httpx2.Response:
     return await case.request("POST", f"/cards/{case.serial}/replace", {"reason": "lost"})
 
 
+async def issue_keys(case: NoticeCase) -> httpx2.Response:
+    return await personalize(case.harness, case.serial, await create_keyset(case.harness))
+
+
+async def confirm_keys(case: NoticeCase) -> httpx2.Response:
+    chip = await encode_card(case.harness, case.serial, await create_keyset(case.harness))
+    return await confirm(case.harness, case.serial, tap(chip))
+
+
 async def confirm_replacement(case: NoticeCase) -> httpx2.Response:
     admin, path = await case.harness.create_admin(), f"/cards/{case.serial}/replace"
     await case.request("POST", path, {"reason": "lost"}, admin)
@@ -268,6 +289,8 @@ ACTS: dict[str, Callable[[NoticeCase], Awaitable[httpx2.Response]]] = {
     "POST /api/v1/cards/{serial}/unblock": unblock,
     "POST /api/v1/cards/{serial}/replace": replace_card,
     "POST /api/v1/cards/{serial}/replace/confirm": confirm_replacement,
+    "POST /api/v1/cards/{serial}/personalize": issue_keys,
+    "POST /api/v1/cards/{serial}/personalize/confirm": confirm_keys,
     "POST /api/v1/cards/{serial}/change-pin": change_child_pin,
     "POST /api/v1/cards/{serial}/reset-pin/confirm": reset_child_pin,
     "POST /api/v1/wallet/transfer": transfer,

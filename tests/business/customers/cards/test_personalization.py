@@ -7,6 +7,7 @@ from unittest.mock import ANY
 import asyncpg
 import pytest
 
+from builders.approvals import approve, build_rule, get_approval, require_held, set_rules
 from builders.card_proofs import (
     CARDS_URL,
     FILE_READ_KEY,
@@ -25,6 +26,7 @@ from builders.participants import (
     create_card,
     create_webhook_endpoint,
     get_card,
+    link_card,
     list_events,
 )
 from builders.payments import LOOKUP_URL, PosDriver
@@ -228,6 +230,48 @@ async def test_confirmation_is_published_and_recorded(harness: Harness) -> None:
         (2, None, "accepted"),
         (1, None, "accepted"),
     ]
+
+
+async def test_keys_of_a_customers_card_need_an_approval(harness: Harness) -> None:
+    pos = await PosDriver.create(harness, balance="100")
+    genuine = await create_signing_card(harness, pos.card)
+    keyset, stock = await create_keyset(harness), await create_card(harness, uid=UID)
+    await set_rules(harness, build_rule("keysets"))
+    assert (await personalize(harness, stock, keyset)).status_code == 200
+    maker = await harness.create_admin()
+    url, body = f"{CARDS_URL}/{pos.card}/personalize", {"keyset_id": keyset["id"]}
+    held = require_held(await harness.post(url, json=body, auth=maker))
+    assert held["resource_id"] == pos.card
+    assert (await pos.pay(card_proof=tap(genuine))).status_code == 200
+    executed = await approve(harness, held)
+    assert executed["status"] == "executed"
+    assert executed["result"]["keys"] == "***"
+    issued = (await get_approval(harness, held, maker))["result"]
+    assert issued["keys"].keys() == {"k0", "k1", "k2", "k3", "k4"}
+
+
+async def test_holder_is_told_about_new_keys(harness: Harness) -> None:
+    holder = await harness.create_subscriber()
+    card = await harness.create_card(holder["id"])
+    chip = await encode_card(harness, card, await create_keyset(harness))
+    for _ in range(2):  # the second tap changes nothing
+        assert (await confirm(harness, card, tap(chip))).status_code == 200
+    sent = await harness.list_pending_messages(holder["phone_number"], "card_changed")
+    assert sorted(text for _, _, text in sent) == [
+        "is being encoded again with new keys",
+        "was encoded again and pays with new keys from now on",
+    ]
+
+
+async def test_keys_issued_before_the_link_cannot_be_confirmed_after_it(harness: Harness) -> None:
+    keyset, card = await create_keyset(harness), await create_card(harness, uid=UID)
+    chip = await encode_card(harness, card, keyset)
+    assert (await link_card(harness, card, (await harness.create_subscriber())["id"])).is_success
+    rejected = await confirm(harness, card, tap(chip))
+    assert parse_error(rejected) == (422, "VALIDATION_FAILED")
+    assert "before it was linked" in rejected.json()["details"]["fields"]["serial"]
+    await personalize(harness, card, keyset)
+    assert (await confirm(harness, card, tap(chip))).status_code == 200
 
 
 async def test_confirmation_with_a_wrong_proof_is_rejected(harness: Harness) -> None:

@@ -378,6 +378,9 @@ class CardsOperations(OperationGroup[M]):
         keys within 24 hours of the last such request. For a card that signs its taps already, the
         keys have the next version: its present keys stay valid until the confirmation.
 
+        The holder of a linked card gets a notice, and approval rules for `keysets` apply: the admin
+        who made the request then reads the keys once, in the approval's `result`.
+
         Access: an admin (system_admin). An admin with a second factor must have verified it
         recently.
 
@@ -390,7 +393,8 @@ class CardsOperations(OperationGroup[M]):
         """Confirm a card's keys by a tap.
 
         From then on, the card pays only with a proof, and taps with earlier keys are rejected. The
-        tap is consumed, and the counter starts again with it.
+        tap is consumed, and the counter starts again with it. The holder of a linked card gets a
+        notice. Keys that were issued before the card was linked are issued again first.
 
         Access: an admin (system_admin). An admin with a second factor must have verified it
         recently.

@@ -137,11 +137,15 @@ CHANGE_TEXTS: Final[Mapping[str, Mapping[str, str]]] = {
         "linked": "was linked to your wallet",
         "blocked": "was blocked: {}",
         "unblocked": "was unblocked",
+        "keys_issued": "is being encoded again with new keys",
+        "personalized": "was encoded again and pays with new keys from now on",
     },
     SubscriberLanguage.FR: {
         "linked": "a été liée à votre portefeuille",
         "blocked": "a été bloquée : {}",
         "unblocked": "a été débloquée",
+        "keys_issued": "est en cours de réencodage avec de nouvelles clés",
+        "personalized": "a été réencodée et paie désormais avec de nouvelles clés",
     },
 }
 #: Texts for the reasons by language, used in the notice to the subscriber.

@@ -175,8 +175,10 @@ def raise_after_commit(error: ApiError | None) -> None:
         raise RaiseAfterCommit(error)
 
 
-async def _send_notice(tx: Transaction, card: Card, action: str, reason: str | None) -> None:
-    """Tell the subscriber about a link, block or unblock, regardless of who requested it."""
+async def send_change_notice(
+    tx: Transaction, card: Card, action: str, reason: str | None = None
+) -> None:
+    """Tell the subscriber about a change that has a text, regardless of who requested it."""
     if card.subscriber_id is None or action not in model.CHANGE_TEXTS[SubscriberLanguage.EN]:
         return
     holder = await subscribers.get(tx, card.subscriber_id)
@@ -202,5 +204,5 @@ async def save(
     await _trail.record_change(tx, actor, after.serial, action, old, new, reason=reason)
     if (event := f"card.{action}") in WEBHOOK_EVENT_TYPES:
         await publish(tx, event, new)
-    await _send_notice(tx, after, action, reason)
+    await send_change_notice(tx, after, action, reason)
     return after

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from tapgate.auth.actors import Actor
-from tapgate.business.customers.cards import keysets, model, queries, tap_history
+from tapgate.business.customers.cards import keysets, model, operations, queries, tap_history
 from tapgate.business.customers.cards.model import Card
 from tapgate.business.customers.cards.uids import is_signing_uid
 from tapgate.business.customers.subscribers.restriction import require_subscriber_access
@@ -90,6 +90,7 @@ async def personalize(
         "personalization_started",
         changes={"keyset_id": (None, keysets.to_record(keyset).id), "version": (None, version)},
     )
+    await operations.send_change_notice(tx, after, "keys_issued")
     own_keys = await _derive_own_keys(tx, after, uid, vault)
     issuer_keys = IssuerKeys.open(vault, keyset.id, keyset.keys)
     keys = issuer_keys.build_card_keys(uid, version, own_keys)
@@ -145,6 +146,10 @@ async def confirm(
     issued = card
     if card.pending_keyset_id is not None:
         assert card.pending_since is not None
+        if card.linked_at is not None and card.pending_since < card.linked_at:
+            raise invalid_field(
+                "serial", "has keys that were issued before it was linked. Personalize it again"
+            )
         if tx.now() - card.pending_since > ISSUED_KEYS_LIFETIME:
             raise invalid_field(
                 "serial", "has keys that were issued more than 24 hours ago. Personalize it again"
@@ -163,6 +168,7 @@ async def confirm(
         old, new = (model.to_record(each, tx.now(), settings) for each in (card, after))
         await _trail.record_change(tx, actor, serial, "personalized", old, new)
         await publish(tx, "card.personalized", new)
+        await operations.send_change_notice(tx, after, "personalized")
     return after
 
 

@@ -4,6 +4,7 @@ from tapgate.business.customers.cards import keysets, personalization, queries, 
 from tapgate.business.customers.cards.keysets import to_record
 from tapgate.business.customers.cards.model import to_record as to_card_record
 from tapgate.business.customers.subscribers.restriction import require_subscriber_access
+from tapgate.core.message_templates import Notice
 from tapgate.core.pagination import paginate
 from tapgate.core.records import CardKeysetId
 from tapgate.http.api.access import Access
@@ -46,6 +47,28 @@ async def _describe_keyset_retirement(
         operations=(Operation.KEYSETS,),
         summary=f"Retire keyset {keyset.name}, version {keyset.version}",
         resource_id=keyset.id,
+    )
+
+
+async def _describe_personalization(
+    request: GuardedRequest, serial: str, body: NewPersonalization
+) -> Proposal | None:
+    """With the keys of a linked card, its money can be spent without the card."""
+    services = request.services
+    card = await queries.get(services.database, serial)
+    if card.subscriber_id is None:
+        return None
+    await require_subscriber_access(
+        services.database,
+        request.caller,
+        services.clock(),
+        card.subscriber_id,
+        restricted=card.restricted,
+    )
+    return Proposal(
+        operations=(Operation.KEYSETS,),
+        summary=f"Issue new keys for card {card.serial}, which is linked to a customer",
+        resource_id=card.serial,
     )
 
 
@@ -128,12 +151,12 @@ async def retire_keyset(
         Code.VALIDATION_FAILED,
     ),
     step_up=True,
-    unguarded=Unguarded.NO_MONEY,
+    guard=Guard(_describe_personalization, Operation.KEYSETS),
     objects=ObjectAccess.UNRESTRICTED,
-    unnoticed=Unnoticed.STOCK,
+    notices=(Notice.CARD_CHANGED,),
 )
 async def personalize_card(
-    request: RequestContext, tx: Transaction, serial: str, body: NewPersonalization
+    request: GuardedRequest, tx: Transaction, serial: str, body: NewPersonalization
 ) -> Personalization:
     """Issue a card's keys.
 
@@ -145,6 +168,9 @@ async def personalize_card(
     same keys again, so that an interrupted encoding can be repeated. A tap must confirm the keys
     within 24 hours of the last such request. For a card that signs its taps
     already, the keys have the next version: its present keys stay valid until the confirmation.
+
+    The holder of a linked card gets a notice, and approval rules for `keysets` apply: the admin who
+    made the request then reads the keys once, in the approval's `result`.
     """
     services = request.services
     return await personalization.personalize(
@@ -177,7 +203,7 @@ async def _decrypt_proof(
     step_up=True,
     unguarded=Unguarded.NO_MONEY,
     objects=ObjectAccess.UNRESTRICTED,
-    unnoticed=Unnoticed.STOCK,
+    notices=(Notice.CARD_CHANGED,),
 )
 async def confirm_personalization(
     request: RequestContext,
@@ -189,7 +215,8 @@ async def confirm_personalization(
     """Confirm a card's keys by a tap.
 
     From then on, the card pays only with a proof, and taps with earlier keys are rejected. The tap
-    is consumed, and the counter starts again with it.
+    is consumed, and the counter starts again with it. The holder of a linked card gets a notice.
+    Keys that were issued before the card was linked are issued again first.
     """
     services = request.services
     card = await personalization.confirm(

@@ -183,8 +183,8 @@ def _list_result(result: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the name and text for each value in a result, including its nested records."""
     rows: list[tuple[str, str]] = []
     for name, value in result.items():
-        if isinstance(value, str):
-            rows.append((name, value))
+        if isinstance(value, str | int):
+            rows.append((name, str(value)))
         elif isinstance(value, dict):
             rows += [(f"{name} {inner}", text) for inner, text in _list_result(value)]
     return rows
