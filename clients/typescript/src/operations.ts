@@ -706,8 +706,9 @@ export class Operations extends Transport {
   /**
    * List customers of this book whose phone number another book has too, newest first.
    *
-   * Ask both customers, and change the number or close the customer in one of the books. Both books
-   * list the conflict until then, and check it again at least every 15 minutes.
+   * Ask both customers, and change the number or close the customer in one of the books. The
+   * book that registered the number later lists the conflict, or both if they registered it at the
+   * same time. It is compared again about every 15 minutes, until it ends.
    *
    * Access: an admin (finance_user, system_admin).
    */

@@ -122,8 +122,9 @@ async def list_number_conflicts(
 ) -> Page[BookNumberConflict]:
     """List customers of this book whose phone number another book has too, newest first.
 
-    Ask both customers, and change the number or close the customer in one of the books. Both books
-    list the conflict until then, and check it again at least every 15 minutes.
+    Ask both customers, and change the number or close the customer in one of the books. The
+    book that registered the number later lists the conflict, or both if they registered it at the
+    same time. It is compared again about every 15 minutes, until it ends.
     """
     services = request.services
     rows = await number_conflicts.list_page(services.database, services.book_peers, query)
