@@ -70,13 +70,13 @@ class Book:
             own_partner=other.peer.partner_id,
             key=other.peer.key_id,
         )
-        self._configure(book_peers={other.code: peer}, book_secrets={other.code: other.peer.secret})
+        self.configure(book_peers={other.code: peer}, book_secrets={other.code: other.peer.secret})
 
     def disconnect(self) -> None:
         """Remove the other book from the settings."""
-        self._configure(book_peers={}, book_secrets={})
+        self.configure(book_peers={}, book_secrets={})
 
-    def _configure(self, **fields: Any) -> None:
+    def configure(self, **fields: Any) -> None:
         settings = self.services.settings.replace(book=self.code, **fields)
         self.services.settings = settings
         self.services.book_peers = BookPeers(settings, self.link)
@@ -155,8 +155,10 @@ def set_peer(services: Services, code: str, partner_id: str) -> None:
     )
 
 
-async def send_elsewhere(services: Services, partner_id: str, sender_id: str, amount: str) -> str:
-    """Send money to a customer of the book `south`, and return the transaction's ID."""
+async def send_elsewhere(
+    services: Services, partner_id: str, sender_id: str, amount: str, *, book: str = "south"
+) -> str:
+    """Send money to a customer of another book, and return the transaction ID."""
     command = Command(
         type=chart.TRANSFER_P2P,
         channel="messaging",
@@ -164,7 +166,7 @@ async def send_elsewhere(services: Services, partner_id: str, sender_id: str, am
         payee=commands.partner_party(ids.decode(ids.PARTNER, partner_id) or 0),
         amount=money.parse(amount, services.settings.currency),
         book_transfer=NewBookTransfer(
-            book="south", recipient_id="sub_0800000000000", recipient_name="Fatu S."
+            book=book, recipient_id="sub_0800000000000", recipient_name="Fatu S."
         ),
     )
     outcome = await services.ledger.submit(command)

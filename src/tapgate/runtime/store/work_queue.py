@@ -90,13 +90,24 @@ class WorkQueue:
             queue, f"{self.table} WHERE {self._is_pending} AND {condition}", due=self._due
         )
 
-    async def lease(self, source: Source, *, now: datetime, limit: int) -> list[asyncpg.Record]:
-        """Lease up to `limit` due jobs, those due longest first."""
+    async def lease(
+        self,
+        source: Source,
+        *,
+        now: datetime,
+        limit: int,
+        condition: str = "true",
+        values: Sequence[object] = (),
+    ) -> list[asyncpg.Record]:
+        """Lease up to `limit` due jobs, those due longest first.
+
+        `condition` selects jobs. `values` are its placeholders `$4` and so on.
+        """
         select = f"""
             SELECT id AS due_id FROM {self.table}
-            WHERE {self._is_pending} AND {self._due} <= $1
+            WHERE {self._is_pending} AND {self._due} <= $1 AND {condition}
             ORDER BY {self._due} LIMIT $3 FOR UPDATE SKIP LOCKED"""
-        return await self._lease_jobs(source, select, now, limit)
+        return await self._lease_jobs(source, select, now, limit, *values)
 
     async def lease_fairly(
         self,

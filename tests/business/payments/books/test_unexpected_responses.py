@@ -1,5 +1,6 @@
 """Another book that answers nonsense: nothing is lost, nothing fails, and staff see it."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -7,8 +8,9 @@ import httpx2
 import pytest
 
 from builders.book_transfers import get_transfer, refuse_for_a_day, require_amounts
-from builders.books import V1, Book
+from builders.books import V1, Book, send_elsewhere
 from harness import parse_error
+from tapgate.core.settings.books import BookPeer
 
 Books = tuple[Book, Book]
 RECEIPT = {
@@ -173,3 +175,45 @@ async def test_report_adds_currencies_separately(books: Books) -> None:
     (row,) = report["books"]
     assert (row["owed_by_book"], row["in_transit"], row["difference"]) == ("0", None, None)
     assert (report["missing_books"], report["is_complete"]) == ([], True)
+
+
+class HangingTransport(httpx2.AsyncBaseTransport):
+    """Connection to two books, of which `west` accepts requests and never responds."""
+
+    def __init__(self, transport: httpx2.AsyncBaseTransport) -> None:
+        self.transport = transport
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.url.host == "west":
+            await asyncio.Event().wait()
+        return await self.transport.handle_async_request(request)
+
+
+async def test_book_that_hangs_does_not_delay_other_books(books: Books) -> None:
+    north, south = books
+    sender = await north.harness.create_subscriber(balance="1000.00")
+    recipient = await south.harness.create_subscriber()
+    partner = await north.harness.create_partner()
+    assert partner.partner_id is not None
+    await north.harness.disable_compliance_rules()
+    for _ in range(20):
+        await send_elsewhere(north.services, partner.partner_id, sender["id"], "1.00", book="west")
+    assert (await north.send(sender, recipient, "200.00")).status_code == 200
+    settings = north.services.settings
+    west = BookPeer(
+        url="http://west", partner=partner.partner_id, own_partner=partner.partner_id,
+        key=partner.key_id,
+    )  # fmt: skip
+    north.configure(
+        book_peers={**settings.book_peers, "west": west},
+        book_secrets={**settings.book_secrets, "west": "secret"},
+    )
+    north.link.transport = HangingTransport(north.link.transport)
+    worker = asyncio.create_task(north.worker.run())
+    try:
+        async with asyncio.timeout(5):
+            while await south.get_balance(recipient["id"]) != "200.00":
+                await asyncio.sleep(0.05)
+    finally:
+        worker.cancel()
+        await asyncio.wait([worker])
