@@ -4,10 +4,11 @@ from typing import Any
 
 import httpx2
 
+from builders.bank_statements import create_open_line
 from builders.batches import create_validated
 from builders.participants import create_agent
 from builders.payments import create_held_transfer, submit_and_get_id
-from builders.payouts import create_bank_account
+from builders.payouts import create_bank_account, create_merchant, create_paid_payout
 from harness import BearerAuth, Harness, HmacAuth
 from tapgate.http.api.access import ROLES_BY_LETTER
 from tapgate.ledger import chart
@@ -113,6 +114,10 @@ class GuardedRecords:
         await create_bank_account(harness, self.agent["id"])
         account = await create_bank_account(harness, self.partner.partner_id, verified=False)
         self.bank_account = account["id"]
+        await create_bank_account(harness, None)
+        merchant = await create_merchant(harness, "2")
+        self.paid_payouts = [await create_paid_payout(harness, merchant) for _ in range(2)]
+        self.returned_line = await create_open_line(harness, "1.00")
         self.batch = await create_validated(harness, self.customer)
         self.paying_key = await harness.create_api_key("payments:write")
         self.writing_key = await harness.create_api_key("subscribers:write")
@@ -197,6 +202,14 @@ class GuardedRecords:
             (
                 "reversals", "POST", f"/transactions/{self.transfer_id}/reverse",
                 {"reason": "Wrong account", "request_id": "reversal-1"},
+            ),
+            (
+                "reversals", "POST", f"/payouts/{self.paid_payouts[0]}/returned",
+                {"reason": "Account closed"},
+            ),
+            (
+                "reversals", "POST", f"/bank-statements/lines/{self.returned_line}/match",
+                {"payout_id": self.paid_payouts[1]},
             ),
             (
                 "processor_transfer", "POST", f"/processors/{processor}/transfer",

@@ -97,6 +97,15 @@ async def import_statement(harness: Harness, content: str | bytes, **query: str)
     return record
 
 
+async def create_open_line(harness: Harness, amount: str) -> str:
+    """Import a line long before everything it could be matched with; return its ID."""
+    await import_statement(
+        harness, build_csv(("2026-01-15", amount, f"B-{next(_numbers)}", "item"))
+    )
+    line_id: str = (await list_lines(harness, status="unmatched"))[-1]["id"]
+    return line_id
+
+
 async def list_lines(harness: Harness, **query: str) -> list[dict[str, Any]]:
     """Return lines, oldest first."""
     response = await harness.get(LINES_URL, params=query, auth=await harness.create_admin("F"))

@@ -103,6 +103,16 @@ async def request_payout(harness: Harness, owner_id: str, **fields: Any) -> dict
     return await get_payout(harness, response.json()["payout_id"])
 
 
+async def create_paid_payout(harness: Harness, owner_id: str, amount: str = "1") -> str:
+    """Pay an owner out, which needs an account of the platform too; return the payout's ID."""
+    payout = await request_payout(harness, owner_id, amount=amount)
+    await create_run(harness)
+    response = await change_payout(harness, payout["id"], "paid")
+    assert response.status_code == 200, response.text
+    payout_id: str = payout["id"]
+    return payout_id
+
+
 async def get_payout(harness: Harness, payout_id: str) -> dict[str, Any]:
     response = await harness.get(f"{PAYOUTS_URL}/{payout_id}", auth=await harness.create_admin("F"))
     assert response.status_code == 200, response.text

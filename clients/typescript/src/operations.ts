@@ -3784,9 +3784,10 @@ export class Operations extends Transport {
   /**
    * Return a submitted or paid payout that the bank sent back.
    *
-   * The amount and the fee go back to the owner.
+   * The amount and the fee go back to the owner. The bank has the payout, so nothing in the ledger
+   * shows that it failed: approval rules for `reversals` apply.
    *
-   * Access: an admin (finance_user, system_admin).
+   * Access: an admin (finance_user, system_admin). An admin with a second factor must have verified it recently.
    */
   markPayoutReturned(id: string, body: schemas.PayoutReturn, options?: RequestOptions): Promise<schemas.PayoutRecord> {
     return this.send("POST", `/api/v1/payouts/${encodeURIComponent(id)}/returned`, { body, movesMoney: true }, options);
@@ -3870,7 +3871,9 @@ export class Operations extends Transport {
    *
    * Lines are matched with payouts by their `reference`, with deposits by theirs, and otherwise with
    * the only candidate that has the same amount within 3 days. A matched payout becomes paid, or
-   * returned if the bank sent the money back. The same statement twice gets 409
+   * returned if the bank sent the money back. With an approval rule for `reversals`, the line of a
+   * return stays open with `proposed_payout_id` instead, and matching it needs the approval: a
+   * statement file proves nothing about the bank. The same statement twice gets 409
    * `DUPLICATE_REFERENCE`. Lines known from an earlier statement are skipped and counted. An
    * unreadable file gets 422 with `details.line`.
    *
@@ -3925,10 +3928,11 @@ export class Operations extends Transport {
    * Match a statement line with a transaction or a payout.
    *
    * The amounts must agree. A submitted payout becomes paid, and a paid one becomes returned if the
-   * line is a credit. A transaction, or a payout that staff have marked already, is only linked. A
+   * line is a credit, which counts as a reversal. A transaction, or a payout that staff have marked
+   * already, is only linked. A
    * transaction belongs to at most one line: otherwise 409 `DUPLICATE_REFERENCE`.
    *
-   * Access: an admin (finance_user, system_admin).
+   * Access: an admin (finance_user, system_admin). An admin with a second factor must have verified it recently to set `payout_id`.
    */
   matchBankStatementLine(id: string, body: schemas.LineMatch = {}, options?: RequestOptions): Promise<schemas.BankStatementLine> {
     return this.send("POST", `/api/v1/bank-statements/lines/${encodeURIComponent(id)}/match`, { body, movesMoney: true }, options);

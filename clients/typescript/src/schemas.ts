@@ -632,7 +632,8 @@ export type BankStatementFormat = "camt.053" | "mt940" | "csv";
  * Booked item on a bank statement. A positive `amount` was received.
  *
  * `transaction_id` is the transaction that moved the platform's cash: the deposit, the payout's
- * payment or return, or the posting to `suspense`.
+ * payment or return, or the posting to `suspense`. `proposed_payout_id` is the payout that an
+ * unmatched line would return, if an approval rule for `reversals` kept the import from doing so.
  */
 export interface BankStatementLine {
   id: string;
@@ -645,6 +646,7 @@ export interface BankStatementLine {
   status: LineStatus;
   transaction_id: string | null;
   payout_id: string | null;
+  proposed_payout_id: string | null;
   reason: string | null;
 }
 

@@ -3,6 +3,7 @@
 import re
 from datetime import timedelta
 
+from builders.approvals import APPROVALS_URL, approve, build_rule, set_rules
 from builders.bank_statements import build_csv, list_lines
 from builders.participants import create_agent
 from builders.payouts import (
@@ -102,6 +103,30 @@ async def test_line_is_matched_with_a_candidate(
     await finance.submit_action("bank_line.match", {"transaction_id": found[0]}, id=line["id"])
     (line,) = await list_lines(harness)
     assert (line["status"], line["transaction_id"]) == ("matched", found[0])
+
+
+async def test_return_of_a_payout_is_proposed_and_confirmed_with_approval(
+    console_clients: ConsoleClients, harness: Harness
+) -> None:
+    await create_bank_account(harness, None)
+    payout = await request_payout(harness, await create_merchant(harness), amount="90")
+    await create_run(harness)
+    await set_rules(harness, build_rule("reversals"))
+    finance = await console_clients.create_signed_in("F")
+    lines = [(get_day(harness), amount, payout["reference"], "-") for amount in ("-90.00", "90.00")]
+    await finance.post_file(IMPORT_URL, build_csv(*lines).encode())
+    (line,) = await list_lines(harness, status="unmatched")
+    for path in (FINANCE_URL, f"/console/bank-statements/{line['statement_id']}"):
+        page = await finance.get_page_text(path)
+        assert "Proposed return" in page and "Confirm return" in page, path
+    form = {"payout_id": payout["id"], "approval_reason": "On the statement of today"}
+    sent = await finance.submit_action("bank_line.match", form, id=line["id"])
+    assert "/console/approvals/" in sent.headers["HX-Redirect"]
+    (held,) = (await harness.get(APPROVALS_URL, auth=await harness.create_admin())).json()["data"]
+    assert (held["operation"], held["resource_id"]) == ("reversals", payout["id"])
+    assert (await get_payout(harness, payout["id"]))["status"] == "paid"
+    assert (await approve(harness, held))["status"] == "executed"
+    assert (await get_payout(harness, payout["id"]))["status"] == "returned"
 
 
 async def test_columns_of_a_bank_are_saved_for_its_account(

@@ -152,9 +152,11 @@ class PayoutsOperations(OperationGroup[M]):
     ) -> PayoutRecord:
         """Return a submitted or paid payout that the bank sent back.
 
-        The amount and the fee go back to the owner.
+        The amount and the fee go back to the owner. The bank has the payout, so nothing in the
+        ledger shows that it failed: approval rules for `reversals` apply.
 
-        Access: an admin (finance_user, system_admin).
+        Access: an admin (finance_user, system_admin). An admin with a second factor must have
+        verified it recently.
 
         Args:
             currency: The platform currency's ISO 4217 code.

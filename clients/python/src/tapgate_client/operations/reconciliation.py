@@ -35,7 +35,9 @@ class ReconciliationOperations(OperationGroup[M]):
 
         Lines are matched with payouts by their `reference`, with deposits by theirs, and otherwise
         with the only candidate that has the same amount within 3 days. A matched payout becomes
-        paid, or returned if the bank sent the money back. The same statement twice gets 409
+        paid, or returned if the bank sent the money back. With an approval rule for `reversals`,
+        the line of a return stays open with `proposed_payout_id` instead, and matching it needs the
+        approval: a statement file proves nothing about the bank. The same statement twice gets 409
         `DUPLICATE_REFERENCE`. Lines known from an earlier statement are skipped and counted. An
         unreadable file gets 422 with `details.line`.
 
@@ -129,10 +131,12 @@ class ReconciliationOperations(OperationGroup[M]):
         """Match a statement line with a transaction or a payout.
 
         The amounts must agree. A submitted payout becomes paid, and a paid one becomes returned if
-        the line is a credit. A transaction, or a payout that staff have marked already, is only
-        linked. A transaction belongs to at most one line: otherwise 409 `DUPLICATE_REFERENCE`.
+        the line is a credit, which counts as a reversal. A transaction, or a payout that staff have
+        marked already, is only linked. A transaction belongs to at most one line: otherwise 409
+        `DUPLICATE_REFERENCE`.
 
-        Access: an admin (finance_user, system_admin).
+        Access: an admin (finance_user, system_admin). An admin with a second factor must have
+        verified it recently to set `payout_id`.
 
         Args:
             currency: The platform currency's ISO 4217 code.

@@ -67,7 +67,8 @@ class BankStatementLine(msgspec.Struct, frozen=True, kw_only=True):
     """Booked item on a bank statement. A positive `amount` was received.
 
     `transaction_id` is the transaction that moved the platform's cash: the deposit, the payout's
-    payment or return, or the posting to `suspense`.
+    payment or return, or the posting to `suspense`. `proposed_payout_id` is the payout that an
+    unmatched line would return, if an approval rule for `reversals` kept the import from doing so.
     """
 
     id: Id
@@ -80,6 +81,7 @@ class BankStatementLine(msgspec.Struct, frozen=True, kw_only=True):
     status: LineStatus
     transaction_id: Id | None
     payout_id: Id | None
+    proposed_payout_id: Id | None
     reason: str | None
 
 

@@ -1,13 +1,19 @@
 """Payout requests: the bank account to use, and the ledger commands."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
 from tapgate.business.finance.bank_accounts import queries as bank_accounts
 from tapgate.business.finance.bank_accounts.model import BankAccount, parse_owner_id
 from tapgate.business.finance.payouts import queries
-from tapgate.business.finance.payouts.model import build_owner_party, build_reference
-from tapgate.business.payments.transactions.money_requests import get_channel, to_minor_units
+from tapgate.business.finance.payouts.model import Payout, build_owner_party, build_reference
+from tapgate.business.payments.transactions.money_requests import (
+    format_amount,
+    get_channel,
+    to_minor_units,
+)
+from tapgate.http.api.guards import Proposal
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.request_context import GuardedRequest
 from tapgate.ledger import chart, commands
@@ -15,6 +21,7 @@ from tapgate.ledger.commands import Command, NewPayout, PayoutChange
 from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.errors import ApiError, Code, invalid_field
+from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.bank_accounts import BankAccountOwner, BankAccountStatus
 from tapgate_client.schemas.payouts import NewPayoutRequest, PayoutStatus
 from tapgate_client.schemas.transactions import MoneyRequest
@@ -105,6 +112,33 @@ ALLOWED_STATUSES: Final = {
     PayoutStatus.PAID: (PayoutStatus.SUBMITTED,),
     PayoutStatus.RETURNED: (PayoutStatus.SUBMITTED, PayoutStatus.PAID),
 }
+
+
+#: Statuses that a payout keeps.
+_FINAL_STATUSES: Final = (PayoutStatus.RETURNED, PayoutStatus.CANCELLED)
+
+
+def describe_return(
+    request: GuardedRequest, payout: Payout, allowed: Sequence[PayoutStatus]
+) -> Proposal | None:
+    """Describe the return of a payout that the bank has: a reversal by staff.
+
+    Return None if the payout's status can no longer change: the ledger replays or rejects the
+    request. A status that can still change is rejected here, because the ledger may find another
+    one.
+    """
+    if payout.status in _FINAL_STATUSES:
+        return None
+    if payout.status not in allowed:
+        raise ApiError(Code.PAYOUT_NOT_PENDING, details={"status": payout.status})
+    amount = payout.amount + payout.fee_amount
+    return Proposal(
+        operations=(Operation.REVERSALS,),
+        summary=f"Return payout {payout.reference} of {format_amount(request, amount)} to "
+        f"{payout.owner_type} {payout.owner_name}",
+        resource_id=ids.encode(ids.PAYOUT, payout.id),
+        amount=amount,
+    )
 
 
 def build_change_command(

@@ -10,13 +10,17 @@ from tapgate.business.finance.payouts.model import (
     to_schedule,
 )
 from tapgate.business.finance.payouts.requests import (
+    ALLOWED_STATUSES,
     build_change_command,
     build_payout_command,
     decode_owner,
+    describe_return,
 )
 from tapgate.business.payments.transactions.money_requests import (
     MoneyResult,
+    attach_request,
     format_amount,
+    require_own_effect,
     submit_request,
     to_minor_units,
 )
@@ -148,10 +152,12 @@ async def get_payout(request: RequestContext, id: PayoutId) -> PayoutRecord:
 
 
 async def _change(
-    request: RequestContext, payout_id: int, status: PayoutStatus, body: MoneyRequest
+    request: GuardedRequest, payout_id: int, status: PayoutStatus, body: MoneyRequest
 ) -> Reply[PayoutRecord]:
     services = request.services
-    outcome = await services.ledger.submit(build_change_command(request, payout_id, status, body))
+    command = attach_request(request, build_change_command(request, payout_id, status, body))
+    outcome = await services.ledger.submit(command)
+    require_own_effect(request, outcome)
     result = MoneyResult(outcome, services.settings.currency)
     payout = await queries.get(services.database, payout_id)
     # Another change may have followed.
@@ -194,19 +200,26 @@ async def mark_payout_paid(
     return await _change(request, id, PayoutStatus.PAID, body)
 
 
+async def _describe_return(request: GuardedRequest, id: int, body: PayoutReturn) -> Proposal | None:
+    payout = await queries.get(request.services.database, id)
+    return describe_return(request, payout, ALLOWED_STATUSES[PayoutStatus.RETURNED])
+
+
 @endpoints.post(
     f"{_PREFIX}/{{id}}/returned",
     moves_money=True,
-    unguarded=Unguarded.OWN_MONEY,
+    guard=Guard(_describe_return, Operation.REVERSALS),
     unnoticed=Unnoticed.OUTCOME,
     errors=(Code.PAYOUT_NOT_PENDING,),
+    step_up=True,
 )
 async def mark_payout_returned(
-    request: RequestContext, id: PayoutId, body: PayoutReturn
+    request: GuardedRequest, id: PayoutId, body: PayoutReturn
 ) -> Reply[PayoutRecord]:
     """Return a submitted or paid payout that the bank sent back.
 
-    The amount and the fee go back to the owner.
+    The amount and the fee go back to the owner. The bank has the payout, so nothing in the ledger
+    shows that it failed: approval rules for `reversals` apply.
     """
     return await _change(request, id, PayoutStatus.RETURNED, body)
 

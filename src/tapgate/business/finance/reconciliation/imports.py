@@ -13,6 +13,7 @@ from typing import Final, NoReturn
 import msgspec
 
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
+from tapgate.business.approval_rules.queries import list_rules_in_force
 from tapgate.business.finance.bank_accounts import queries as bank_accounts
 from tapgate.business.finance.bank_accounts.model import BankAccount
 from tapgate.business.finance.reconciliation import operations, queries
@@ -38,6 +39,7 @@ from tapgate.runtime.store.rows import insert_row, map_conflicts
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, invalid_field
+from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.bank_accounts import BankAccountOwner, BankAccountStatus
 from tapgate_client.schemas.bank_statements import (
     BankStatementFormat,
@@ -237,6 +239,10 @@ async def match_statement(services: Services, statement_id: int, actor: Actor) -
     }
     if lines:
         matches = await _find_matches(services, statement_id, list(lines.values()))
+        if await _needs_approval(services):
+            returns = [match for match in matches if match.effect == Effect.RETURN]
+            matches = [match for match in matches if match.effect != Effect.RETURN]
+            await _propose(services, returns)
         for effect in (Effect.PAY, Effect.LINK, Effect.RETURN):
             chosen = [match for match in matches if match.effect == effect]
             for start in range(0, len(chosen), _CONCURRENCY):
@@ -254,6 +260,22 @@ async def match_statement(services: Services, statement_id: int, actor: Actor) -
         after = await queries.get(tx, statement_id)
         if is_first and after.unmatched:
             await publish(tx, "reconciliation.unmatched", to_record(after))
+
+
+async def _needs_approval(services: Services) -> bool:
+    """Return whether approval rules apply to returns, which only a person can request then."""
+    rules = await list_rules_in_force(services.database)
+    return any(rule.operation == Operation.REVERSALS for rule in rules)
+
+
+async def _propose(services: Services, returns: list[Match]) -> None:
+    await services.database.execute(
+        """UPDATE bank_statement_lines SET proposed_payout_id = proposed.payout_id
+           FROM unnest($1::bigint[], $2::bigint[]) AS proposed (line_id, payout_id)
+           WHERE id = proposed.line_id AND status = 'unmatched'""",
+        [match.line_id for match in returns],
+        [match.target_id for match in returns],
+    )
 
 
 async def _find_matches(services: Services, statement_id: int, lines: list[Line]) -> list[Match]:

@@ -9,9 +9,10 @@ from tapgate.business.finance.reconciliation.line_commands import (
     build_posting_command,
 )
 from tapgate.business.finance.reconciliation.model import Line, to_line_record
+from tapgate.business.payments.transactions.money_requests import attach_request
 from tapgate.core.records import require_id
 from tapgate.http.api.idempotency import build_idempotency_key
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest
 from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Command, ScopedIdempotencyKey
@@ -31,7 +32,7 @@ LineRequest = LineMatch | LinePosting | LineIgnoring | LineUnmatching
 
 
 async def change_line(
-    request: RequestContext, line_id: int, body: LineRequest
+    request: GuardedRequest, line_id: int, body: LineRequest
 ) -> Reply[BankStatementLine]:
     """Execute a request, or return the line if it is a replay."""
     services, key = request.services, build_idempotency_key(request, body)
@@ -67,12 +68,12 @@ async def _is_replay(reader: Any, key: ScopedIdempotencyKey | None) -> bool:
 
 
 async def _execute(
-    request: RequestContext, line: Line, body: LineRequest, key: ScopedIdempotencyKey | None
+    request: GuardedRequest, line: Line, body: LineRequest, key: ScopedIdempotencyKey | None
 ) -> None:
     services = request.services
     planned = await _plan(request, line, body, key)
     if isinstance(planned, Command):
-        outcome = await services.ledger.submit(planned)
+        outcome = await services.ledger.submit(attach_request(request, planned))
         outcome.require_accepted()
         return
     async with services.transaction() as tx:
@@ -80,7 +81,7 @@ async def _execute(
 
 
 async def _plan(
-    request: RequestContext, line: Line, body: LineRequest, key: ScopedIdempotencyKey | None
+    request: GuardedRequest, line: Line, body: LineRequest, key: ScopedIdempotencyKey | None
 ) -> Command | Line:
     """Return the command that moves the money, or the changed line if no money moves."""
     if isinstance(body, LineUnmatching):
@@ -98,7 +99,7 @@ async def _plan(
 
 
 def _plan_unmatching(
-    request: RequestContext, line: Line, key: ScopedIdempotencyKey | None
+    request: GuardedRequest, line: Line, key: ScopedIdempotencyKey | None
 ) -> Command | Line:
     if line.status == LineStatus.UNMATCHED:
         raise ApiError(Code.LINE_NOT_OPEN)
@@ -110,7 +111,7 @@ def _plan_unmatching(
 
 
 async def _plan_payout(
-    request: RequestContext, line: Line, payout_id: int, key: ScopedIdempotencyKey | None
+    request: GuardedRequest, line: Line, payout_id: int, key: ScopedIdempotencyKey | None
 ) -> Command | Line:
     """Pay or return a payout, or link its transaction if staff have done so already."""
     database = request.services.database
@@ -129,7 +130,7 @@ async def _plan_payout(
 
 
 async def _plan_link(
-    request: RequestContext, line: Line, transaction_id: int, payout_id: int | None = None
+    request: GuardedRequest, line: Line, transaction_id: int, payout_id: int | None = None
 ) -> Line:
     change = await queries.get_cash_change(request.services.database, transaction_id)
     if change != line.amount:

@@ -1,5 +1,7 @@
 """Ledger commands of statement lines: payouts that they pay or return, and postings."""
 
+from typing import Final
+
 from tapgate.auth.actors import Actor
 from tapgate.business.finance.payouts.requests import ALLOWED_STATUSES
 from tapgate.business.finance.reconciliation.model import Line
@@ -12,6 +14,8 @@ from tapgate_client.schemas.payouts import PayoutStatus
 from tapgate_client.schemas.transactions import Channel
 
 _RETURN_REASON = "Returned by the bank"
+#: Without the payment, a return would be more cash than the ledger knows of.
+RETURNABLE_STATUSES: Final = (PayoutStatus.PAID,)
 
 
 def build_payout_command(
@@ -20,8 +24,7 @@ def build_payout_command(
     """Return the command that marks a payout as paid, or as returned if the line is a credit."""
     is_return = line.amount > 0
     status = PayoutStatus.RETURNED if is_return else PayoutStatus.PAID
-    # Without the payment, a return would be more cash than the ledger knows of.
-    allowed = (PayoutStatus.PAID,) if is_return else ALLOWED_STATUSES[PayoutStatus.PAID]
+    allowed = RETURNABLE_STATUSES if is_return else ALLOWED_STATUSES[PayoutStatus.PAID]
     return Command(
         type=chart.PAYOUT_RETURN if is_return else chart.BANK_POSTING,
         channel=Channel.ADMIN,

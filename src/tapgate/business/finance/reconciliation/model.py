@@ -53,6 +53,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     transaction_id: int | None
     payout_id: int | None
     moved_payout: bool
+    #: Payout that the line would return, once a person confirms it.
+    proposed_payout_id: int | None
     reason: str | None
 
     @property
@@ -81,6 +83,7 @@ def to_record(statement: Statement, *, full: bool = False) -> BankStatementRecor
 
 
 def to_line_record(line: Line, currency: str) -> BankStatementLine:
+    proposed = line.proposed_payout_id if line.status == LineStatus.UNMATCHED else None
     return build_record(
         BankStatementLine,
         line,
@@ -88,6 +91,7 @@ def to_line_record(line: Line, currency: str) -> BankStatementLine:
         date=line.day.isoformat(),
         amount=money.format_decimal(line.amount, currency),
         currency=currency,
+        proposed_payout_id=None if proposed is None else ids.encode(ids.PAYOUT, proposed),
     )
 
 

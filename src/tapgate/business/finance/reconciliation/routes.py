@@ -1,23 +1,33 @@
 """Bank statement endpoints."""
 
 from tapgate.business.finance.bank_accounts import queries as bank_accounts
+from tapgate.business.finance.payouts import queries as payouts
+from tapgate.business.finance.payouts.requests import describe_return
 from tapgate.business.finance.reconciliation import operations, queries
 from tapgate.business.finance.reconciliation.candidates import list_candidates
 from tapgate.business.finance.reconciliation.imports import import_statement
 from tapgate.business.finance.reconciliation.line_changes import change_line
+from tapgate.business.finance.reconciliation.line_commands import RETURNABLE_STATUSES
 from tapgate.business.finance.reconciliation.model import to_line_record, to_record
 from tapgate.core.pagination import paginate
-from tapgate.core.records import BankAccountId, BankStatementId, BankStatementLineId
+from tapgate.core.records import (
+    BankAccountId,
+    BankStatementId,
+    BankStatementLineId,
+    require_id,
+)
 from tapgate.http.api.access import Access
 from tapgate.http.api.form_files import FORM_TYPE, build_form_schema, extract_file
-from tapgate.http.api.guards import Unguarded
+from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.owner_access import NEVER
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import MEBIBYTE, Endpoints, Reply
 from tapgate.runtime.store.transaction import Transaction
-from tapgate_client.errors import Code, require_found
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code, require_found
+from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.bank_statements import (
     BankStatementFilters,
     BankStatementLine,
@@ -28,6 +38,7 @@ from tapgate_client.schemas.bank_statements import (
     LineIgnoring,
     LineMatch,
     LinePosting,
+    LineStatus,
     LineUnmatching,
     MatchCandidates,
 )
@@ -90,7 +101,9 @@ async def import_bank_statement(
 
     Lines are matched with payouts by their `reference`, with deposits by theirs, and otherwise with
     the only candidate that has the same amount within 3 days. A matched payout becomes paid, or
-    returned if the bank sent the money back. The same statement twice gets 409
+    returned if the bank sent the money back. With an approval rule for `reversals`, the line of a
+    return stays open with `proposed_payout_id` instead, and matching it needs the approval: a
+    statement file proves nothing about the bank. The same statement twice gets 409
     `DUPLICATE_REFERENCE`. Lines known from an earlier statement are skipped and counted. An
     unreadable file gets 422 with `details.line`.
     """
@@ -139,10 +152,25 @@ async def list_match_candidates(
     return await list_candidates(request.services, id)
 
 
+async def _describe_match(request: GuardedRequest, id: int, body: LineMatch) -> Proposal | None:
+    if body.payout_id is None:
+        return None  # a link moves no money
+    database = request.services.database
+    line = await queries.get_line(database, id)
+    payout = await payouts.get(database, require_id(ids.PAYOUT, body.payout_id))
+    if line.amount < 0:
+        return None  # the payout becomes paid, which no owner gets
+    proposal = describe_return(request, payout, RETURNABLE_STATUSES)
+    if proposal is not None and line.status != LineStatus.UNMATCHED:
+        raise ApiError(Code.LINE_NOT_OPEN)  # it may be open again when the request runs
+    return proposal
+
+
 @endpoints.post(
     f"{_LINE}/match",
     moves_money=True,
-    unguarded=Unguarded.OWN_MONEY,
+    guard=Guard(_describe_match, Operation.REVERSALS),
+    step_up=("payout_id",),
     unnoticed=Unnoticed.OUTCOME,
     errors=(
         *_LINE_ERRORS,
@@ -153,12 +181,13 @@ async def list_match_candidates(
     ),
 )
 async def match_bank_statement_line(
-    request: RequestContext, id: BankStatementLineId, body: LineMatch
+    request: GuardedRequest, id: BankStatementLineId, body: LineMatch
 ) -> Reply[BankStatementLine]:
     """Match a statement line with a transaction or a payout.
 
     The amounts must agree. A submitted payout becomes paid, and a paid one becomes returned if the
-    line is a credit. A transaction, or a payout that staff have marked already, is only linked. A
+    line is a credit, which counts as a reversal. A transaction, or a payout that staff have marked
+    already, is only linked. A
     transaction belongs to at most one line: otherwise 409 `DUPLICATE_REFERENCE`.
     """
     return await change_line(request, id, body)

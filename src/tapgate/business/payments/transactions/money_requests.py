@@ -148,11 +148,18 @@ async def submit_request(request: GuardedRequest, command: Command) -> MoneyResu
         outcome = await _submit_for_disclosure(request, command)
     if caller is not None and caller.owner is not None:
         outcome = _hide_customer_amounts(outcome, command.type)
-    if request.approval is not None and outcome.replayed and outcome.code is None:
-        # Executing an approval ends it in the same database transaction, so another request has
-        # used the approval's ID as idempotency key, or the same partner reference.
-        raise ApiError(Code.DUPLICATE_REQUEST, "Another request has already made this transfer.")
+    require_own_effect(request, outcome)
     return MoneyResult(outcome, services.settings.currency)
+
+
+def require_own_effect(request: GuardedRequest, outcome: Outcome) -> None:
+    """Reject an approved request whose effect another request has had.
+
+    Executing an approval ends it in the same database transaction, so another request has used the
+    approval's ID as idempotency key, or the same partner reference.
+    """
+    if request.approval is not None and outcome.replayed and outcome.code is None:
+        raise ApiError(Code.DUPLICATE_REQUEST, "Another request has already made this transfer.")
 
 
 async def _submit_for_disclosure(request: GuardedRequest, command: Command) -> Outcome:

@@ -42,8 +42,9 @@ ACTIONS: Final = (
         name="bank_line.match",
         endpoint=f"POST {_LINE_PATH}/match",
         title="Match this line?",
-        description="A submitted payout becomes paid, and a paid one becomes returned. A deposit "
-        "is only linked with the line.",
+        description="A submitted payout becomes paid, and a paid one becomes returned. A return "
+        "gives the owner the amount and the fee back, so it may need an approval. A deposit is "
+        "only linked with the line.",
         button="Match",
         fields=(
             Field("payout_id", "Payout", "hidden", required=False),

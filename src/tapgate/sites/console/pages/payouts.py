@@ -72,7 +72,7 @@ ACTIONS: Final = (
         endpoint=f"POST {_ITEM_PATH}/returned",
         title="Mark this payout as returned?",
         description="Use this when the bank sent the money back. The amount and the fee go back to "
-        "the owner.",
+        "the owner. Check the bank's own statement first.",
         button="Mark as returned",
         fields=(Field("reason", kind="long", hint="What the bank says. The owner reads it"),),
         success_message="Payout returned.",
