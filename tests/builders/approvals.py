@@ -6,7 +6,7 @@ import httpx2
 
 from builders.bank_statements import create_open_line
 from builders.batches import create_validated
-from builders.participants import create_agent
+from builders.participants import create_agent, create_child_card
 from builders.payments import create_held_transfer, submit_and_get_id
 from builders.payouts import create_bank_account, create_merchant, create_paid_payout
 from harness import BearerAuth, Harness, HmacAuth
@@ -103,6 +103,7 @@ class GuardedRecords:
         self.processor: HmacAuth = await harness.create_processor()
         self.partner: HmacAuth = await harness.create_partner()
         self.card = await harness.create_card(self.customer["id"])
+        self.child_card, _ = await create_child_card(harness)
         self.keyset = (await self.send("POST", "/cards/keysets", {"name": "Cards"})).json()["id"]
         self.payment = await submit_and_get_id(
             harness,
@@ -251,6 +252,7 @@ class GuardedRecords:
             ("api_keys", "POST", f"/admin/partners/{partner}/rotate-webhook-secret", {}),
             ("keysets", "POST", "/cards/keysets", {"name": "Bureau", "meta_read_key": "0" * 32}),
             ("keysets", "POST", f"/cards/{self.card}/personalize", {"keyset_id": self.keyset}),
+            ("card_limits", "PUT", f"/cards/{self.child_card}", {"daily_limit": "100.50"}),
             ("api_keys", "POST", "/admin/partners", {"name": "P"}),
             ("overdraft_limits", "POST", "/admin/partners", {"name": "P", "overdraft_limit": "1"}),
             ("overdraft_limits", "PUT", f"/admin/partners/{partner}", {"overdraft_limit": "1"}),

@@ -370,7 +370,8 @@ export class Operations extends Transport {
    * Update a child card.
    *
    * Fields that are absent or null keep their values. A new `daily_limit` applies from the next
-   * payment and counts what the card has already spent today. Only child cards have these fields.
+   * payment and counts what the card has already spent today. The parent gets a notice of it, and
+   * approval rules for `card_limits` apply to a higher limit. Only child cards have these fields.
    * Lost and expired cards cannot be changed.
    *
    * Access: an API key with the scope `cards:write`; an admin (support_user, system_admin).

@@ -364,7 +364,7 @@ export interface ApprovalExecutedEvent {
   data: ApprovalRecord;
 }
 
-export type ApprovalOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "refunds" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding" | "reversals" | "payouts" | "batches" | "bank_accounts" | "approval_rules";
+export type ApprovalOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "refunds" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "card_limits" | "webhook_endpoints" | "branding" | "reversals" | "payouts" | "batches" | "bank_accounts" | "approval_rules";
 
 /** One page of a list. `masked` is true if a row hides a restricted subscriber's data. */
 export interface ApprovalPage {
@@ -1799,7 +1799,7 @@ export interface GlCodes {
   data: GlCode[];
 }
 
-export type GuardableOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "refunds" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding" | "reversals" | "payouts" | "batches" | "bank_accounts";
+export type GuardableOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "refunds" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "card_limits" | "webhook_endpoints" | "branding" | "reversals" | "payouts" | "batches" | "bank_accounts";
 
 /** Gateway health. Older gateways omit the fields after `wallet_core`. */
 export interface Health {

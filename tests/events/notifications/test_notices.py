@@ -163,6 +163,12 @@ async def link_child_serial(case: NoticeCase) -> str:
     return serial
 
 
+async def change_child_limit(case: NoticeCase) -> httpx2.Response:
+    path = f"/cards/{await link_child_serial(case)}"
+    await case.harness.database.execute("DELETE FROM messages")
+    return await case.request("PUT", path, {"daily_limit": "50"})
+
+
 async def change_child_pin(case: NoticeCase) -> httpx2.Response:
     body = {"old_pin": builders.CHILD_PIN, "new_pin": NEW_PIN}
     return await case.request("POST", f"/cards/{await link_child_serial(case)}/change-pin", body)
@@ -285,6 +291,7 @@ ACTS: dict[str, Callable[[NoticeCase], Awaitable[httpx2.Response]]] = {
     "POST /api/v1/subscribers/{id}/restricted-access/verify": open_record,
     "POST /api/v1/cards/link": link,
     "POST /api/v1/cards/child": link_child,
+    "PUT /api/v1/cards/{serial}": change_child_limit,
     "POST /api/v1/cards/{serial}/block": block,
     "POST /api/v1/cards/{serial}/unblock": unblock,
     "POST /api/v1/cards/{serial}/replace": replace_card,

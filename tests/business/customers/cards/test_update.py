@@ -4,6 +4,7 @@ from typing import Any
 
 import httpx2
 
+from builders.approvals import approve, build_rule, require_held, set_rules
 from builders.participants import (
     CARDS_URL,
     CHILD_PIN,
@@ -61,6 +62,42 @@ async def test_new_daily_limit_applies_to_the_next_payment(harness: Harness) -> 
     assert (await pay_by_card(harness, serial, "1.00", CHILD_PIN)).code == "CARD_LIMIT_EXCEEDED"
     await update_card(harness, serial, daily_limit="200.00")
     (await pay_by_card(harness, serial, "120.00", CHILD_PIN)).require_accepted()
+
+
+async def test_raising_a_limit_needs_an_approval_and_lowering_does_not(harness: Harness) -> None:
+    serial, parent = await create_child_card(harness, balance="500")
+    await set_rules(harness, build_rule("card_limits"))
+    key = await harness.create_api_key("cards:write")
+    staff = await harness.create_admin("S")
+    for limit, caller in (("200.00", staff), ("100.01", key)):
+        held = require_held(await update_card(harness, serial, caller=caller, daily_limit=limit))
+        assert held["resource_id"] == parent["id"]
+        assert held["changes"]["daily_limit"] == ["100.00", limit]
+    assert (await pay_by_card(harness, serial, "100.01", CHILD_PIN)).code == "CARD_LIMIT_EXCEEDED"
+    for fields in ({"daily_limit": "99"}, {"child_name": "Eve"}):
+        assert (await update_card(harness, serial, **fields)).status_code == 200
+    approved = await approve(
+        harness, require_held(await update_card(harness, serial, daily_limit="99.50"))
+    )
+    assert approved["status"] == "executed"
+    assert (await get_card(harness, serial))["daily_limit"] == "99.50"
+
+
+async def test_parent_is_told_about_each_new_limit(harness: Harness) -> None:
+    serial, parent = await create_child_card(harness)
+    await harness.database.execute("DELETE FROM messages")
+    for fields in (
+        {"daily_limit": "250"},
+        {"daily_limit": "250.00"},
+        {"child_name": "Eve"},
+        {"daily_limit": "50"},
+    ):
+        assert (await update_card(harness, serial, **fields)).status_code == 200
+    sent = await harness.list_pending_messages(parent["phone_number"], "card_changed")
+    assert sorted(text for _, _, text in sent) == [
+        "has a new daily limit: 250.00 SLE",
+        "has a new daily limit: 50.00 SLE",
+    ]
 
 
 async def test_update_without_changes_is_not_audited(harness: Harness) -> None:

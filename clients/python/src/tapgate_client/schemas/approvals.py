@@ -46,6 +46,7 @@ class Operation(StrEnum):
     MERCHANT_KEYS = "merchant_keys"
     REVIEW_RELEASE = "review_release"
     KYC_LEVEL = "kyc_level"
+    CARD_LIMITS = "card_limits"
     WEBHOOK_ENDPOINTS = "webhook_endpoints"
     BRANDING = "branding"
     REVERSALS = "reversals"
@@ -67,6 +68,7 @@ AMOUNT_OPERATIONS: Final = (
     Operation.PROCESSOR_TRANSFER,
     Operation.REFUNDS,
     Operation.OVERDRAFT_LIMITS,
+    Operation.CARD_LIMITS,
     Operation.REVERSALS,
     Operation.PAYOUTS,
     Operation.BATCHES,

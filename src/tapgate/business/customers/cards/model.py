@@ -135,15 +135,17 @@ TRANSITIONS_BY_REASON: Final[Mapping[str, StatusTransitions]] = {
 CHANGE_TEXTS: Final[Mapping[str, Mapping[str, str]]] = {
     SubscriberLanguage.EN: {
         "linked": "was linked to your wallet",
-        "blocked": "was blocked: {}",
+        "blocked": "was blocked: {reason}",
         "unblocked": "was unblocked",
+        "limited": "has a new daily limit: {limit}",
         "keys_issued": "is being encoded again with new keys",
         "personalized": "was encoded again and pays with new keys from now on",
     },
     SubscriberLanguage.FR: {
         "linked": "a été liée à votre portefeuille",
-        "blocked": "a été bloquée : {}",
+        "blocked": "a été bloquée : {reason}",
         "unblocked": "a été débloquée",
+        "limited": "a un nouveau plafond journalier : {limit}",
         "keys_issued": "est en cours de réencodage avec de nouvelles clés",
         "personalized": "a été réencodée et paie désormais avec de nouvelles clés",
     },

@@ -30,7 +30,7 @@ from tapgate.ledger.pins.pin_storage import set_pin
 from tapgate.ledger.pins.pin_verifier import PinVerifier
 from tapgate.runtime.store.database import RaiseAfterCommit
 from tapgate.runtime.store.transaction import Transaction
-from tapgate_client import ids
+from tapgate_client import ids, money
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.cards import CardLink, ChildCardUpdate, NewChildCard
 from tapgate_client.schemas.subscribers import SubscriberLanguage
@@ -120,7 +120,10 @@ async def update_child_card(
     after = model.apply_update(before, update, settings.currency)
     if after == before:
         return before
-    return await save(tx, actor, before, after, tx.now(), "updated", settings=settings)
+    saved = await save(tx, actor, before, after, tx.now(), "updated", settings=settings)
+    if after.daily_limit is not None and after.daily_limit != before.daily_limit:
+        await send_change_notice(tx, saved, "limited", settings.currency)
+    return saved
 
 
 async def require_editable_child_card(tx: Transaction, actor: Actor, card: Card) -> Subscriber:
@@ -176,14 +179,15 @@ def raise_after_commit(error: ApiError | None) -> None:
 
 
 async def send_change_notice(
-    tx: Transaction, card: Card, action: str, reason: str | None = None
+    tx: Transaction, card: Card, action: str, currency: str, reason: str | None = None
 ) -> None:
     """Tell the subscriber about a change that has a text, regardless of who requested it."""
     if card.subscriber_id is None or action not in model.CHANGE_TEXTS[SubscriberLanguage.EN]:
         return
     holder = await subscribers.get(tx, card.subscriber_id)
     reason_text = model.BLOCK_REASON_TEXTS[holder.language].get(reason or "", "")
-    text = model.CHANGE_TEXTS[holder.language][action].format(reason_text)
+    limit = money.format_money(card.daily_limit or 0, currency, holder.language)
+    text = model.CHANGE_TEXTS[holder.language][action].format(reason=reason_text, limit=limit)
     await send_notice(tx, holder.notice_recipient, Notice.CARD_CHANGED, card.masked_serial, text)
 
 
@@ -204,5 +208,5 @@ async def save(
     await _trail.record_change(tx, actor, after.serial, action, old, new, reason=reason)
     if (event := f"card.{action}") in WEBHOOK_EVENT_TYPES:
         await publish(tx, event, new)
-    await send_change_notice(tx, after, action, reason)
+    await send_change_notice(tx, after, action, settings.currency, reason)
     return after

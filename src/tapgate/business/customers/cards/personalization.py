@@ -90,7 +90,7 @@ async def personalize(
         "personalization_started",
         changes={"keyset_id": (None, keysets.to_record(keyset).id), "version": (None, version)},
     )
-    await operations.send_change_notice(tx, after, "keys_issued")
+    await operations.send_change_notice(tx, after, "keys_issued", settings.currency)
     own_keys = await _derive_own_keys(tx, after, uid, vault)
     issuer_keys = IssuerKeys.open(vault, keyset.id, keyset.keys)
     keys = issuer_keys.build_card_keys(uid, version, own_keys)
@@ -168,7 +168,7 @@ async def confirm(
         old, new = (model.to_record(each, tx.now(), settings) for each in (card, after))
         await _trail.record_change(tx, actor, serial, "personalized", old, new)
         await publish(tx, "card.personalized", new)
-        await operations.send_change_notice(tx, after, "personalized")
+        await operations.send_change_notice(tx, after, "personalized", settings.currency)
     return after
 
 

@@ -11,15 +11,17 @@ from tapgate.business.pins import routes as pin_routes
 from tapgate.core.message_templates import Notice
 from tapgate.core.pagination import paginate
 from tapgate.http.api.access import Access
-from tapgate.http.api.guards import Unguarded
+from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.notice_declarations import Unnoticed
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.owner_access import NEVER
-from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import MEBIBYTE, Endpoints
 from tapgate.ledger.card_proofs.proof_verifier import ProofResult
 from tapgate.runtime.store.transaction import Transaction
+from tapgate_client import ids, money
 from tapgate_client.errors import Code
+from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.cards import (
     CardBlock,
     CardFilters,
@@ -83,8 +85,39 @@ async def _verify_proof(
     return None if proof is None else await request.services.proof_verifier.verify(proof)
 
 
-def _to_record(request: RequestContext, card: Card) -> CardRecord:
+def _to_record(request: GuardedRequest, card: Card) -> CardRecord:
     return to_record(card, request.services.clock(), request.services.settings)
+
+
+async def _describe_update(
+    request: GuardedRequest, serial: str, body: ChildCardUpdate
+) -> Proposal | None:
+    """The parent set the limit with the PIN, so raising it takes more than one employee."""
+    services = request.services
+    card = await queries.get(services.database, serial)
+    if body.daily_limit is None or card.daily_limit is None or card.subscriber_id is None:
+        return None
+    new_limit = money.parse(body.daily_limit, services.settings.currency)
+    if new_limit <= card.daily_limit:
+        return None
+    await require_subscriber_access(
+        services.database,
+        request.caller,
+        services.clock(),
+        card.subscriber_id,
+        restricted=card.restricted,
+    )
+    return Proposal(
+        operations=(Operation.CARD_LIMITS,),
+        summary=f"Raise the daily limit of child card {card.serial}",
+        resource_id=ids.encode(ids.SUBSCRIBER, card.subscriber_id),
+        before={
+            "daily_limit": _to_record(request, card).daily_limit,
+            "child_name": card.child_name,
+            "child_relationship": card.child_relationship,
+        },
+        amount=new_limit,
+    )
 
 
 @endpoints.post(
@@ -179,16 +212,17 @@ async def get_card(request: RequestContext, serial: str) -> CardRecord:
     "/{serial}",
     access=Access(scope="cards:write", roles="AS"),
     errors=_CHILD_CARD_ERRORS,
-    unguarded=Unguarded.NO_MONEY,
-    unnoticed=Unnoticed.NO_CHANGE,
+    guard=Guard(_describe_update, Operation.CARD_LIMITS),
+    notices=(Notice.CARD_CHANGED,),
 )
 async def update_card(
-    request: RequestContext, tx: Transaction, serial: str, body: ChildCardUpdate
+    request: GuardedRequest, tx: Transaction, serial: str, body: ChildCardUpdate
 ) -> CardRecord:
     """Update a child card.
 
     Fields that are absent or null keep their values. A new `daily_limit` applies from the next
-    payment and counts what the card has already spent today. Only child cards have these fields.
+    payment and counts what the card has already spent today. The parent gets a notice of it, and
+    approval rules for `card_limits` apply to a higher limit. Only child cards have these fields.
     Lost and expired cards cannot be changed.
     """
     card = await operations.update_child_card(

@@ -53,6 +53,7 @@ _GROUPS: Final[Mapping[str, tuple[Operation, ...]]] = {
     source_text("Customers and agents"): (
         Operation.SUBSCRIBER_PHONE,
         Operation.KYC_LEVEL,
+        Operation.CARD_LIMITS,
         Operation.AGENT_PHONE,
     ),
 }
@@ -65,6 +66,7 @@ def build_recommended_rules() -> list[dict[str, Any]]:
     roles = {
         Operation.COMPLIANCE_RULES: compliance,
         Operation.SUBSCRIBER_PHONE: compliance,
+        Operation.CARD_LIMITS: compliance,
         Operation.REVIEW_RELEASE: compliance,
         Operation.KYC_LEVEL: compliance,
         Operation.MERCHANT_KEYS: admins,
