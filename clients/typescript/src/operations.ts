@@ -2600,7 +2600,8 @@ export class Operations extends Transport {
    *
    * `merchant_manager` and `merchant_cashier` (of a processor), `partner_user` and `agent_user`
    * require the `owner_id`, and see and change only data of this owner. A merchant_manager
-   * can create managers and cashiers of the manager's processor.
+   * can create managers and cashiers of the manager's processor. The creator, also with
+   * a `password`, is in `link_seen_by` and may be the user until a third admin confirms the account.
    *
    * Access: an admin (system_admin). Owner roles: merchant_manager. An admin with a second factor must have verified it recently.
    */

@@ -16,6 +16,7 @@ from builders.approvals import (
     set_rules,
 )
 from builders.participants import create_agent
+from builders.payouts import BANK_ACCOUNTS_URL, build_bank_account, fund_owner, post_payout
 from harness import BearerAuth, Harness
 from tapgate.auth.owners import Owner
 from tapgate.business.approval_rules.people import LinkedPeople, identify_person
@@ -83,7 +84,7 @@ async def test_manager_cannot_connect_platform_admins(
     assert await list_decisions(harness, agent, admins) == {200}
 
 
-async def test_disabled_account_that_was_never_used_connects_nobody(
+async def test_disabled_account_that_was_never_used_connects_no_people(
     harness: Harness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The server command names the alias; the account is confirmed or disabled."""
@@ -103,7 +104,7 @@ async def test_disabled_account_that_was_never_used_connects_nobody(
     admin_command.confirm(email=alias["email"])
     with pytest.raises(ApiError) as refused:
         await tasks.pop()(harness.services)
-    assert "disable it" in refused.value.message
+    assert "Disable an account" in refused.value.message
     url = f"{USERS_URL}/{created.json()['id']}"
     assert (await harness.post(f"{url}/disable", auth=cleo)).status_code == 200
     assert await list_decisions(harness, agent, [ada, ben]) == {200}
@@ -140,6 +141,72 @@ async def test_declared_approvers_are_those_whom_a_decision_allows(harness: Harn
     refused = await harness.post(f"{USERS_URL}/{dan.id}/disable", auth=ada)
     assert refused.status_code == 422, refused.text
     assert refused.json()["details"]["missing"][0]["available"] == 0
+
+
+async def verify_and_approve(
+    harness: Harness, shop: str, user: BearerAuth, admin: BearerAuth
+) -> tuple[int, int]:
+    """Let an admin verify the bank account of an owner user, and approve a payout of the user."""
+    added = await harness.post(BANK_ACCOUNTS_URL, json=build_bank_account(shop), auth=user)
+    assert added.status_code == 201, added.text
+    verified = await harness.post(f"{BANK_ACCOUNTS_URL}/{added.json()['id']}/verify", auth=admin)
+    if verified.status_code != 200:
+        honest = await harness.create_admin()
+        url = f"{BANK_ACCOUNTS_URL}/{added.json()['id']}/verify"
+        assert (await harness.post(url, auth=honest)).status_code == 200
+    await harness.database.execute(
+        "UPDATE bank_accounts SET verified_at = verified_at - interval '2 days'"
+    )
+    held = require_held(await post_payout(harness, shop, user, amount="100"))
+    approved = await decide(harness, held, "approve", admin)
+    return verified.status_code, approved.status_code
+
+
+async def test_admin_is_followed_through_users_that_users_created(harness: Harness) -> None:
+    """An admin takes a manager's link; the manager types the passwords of further managers."""
+    shop = await harness.get_processor_id(await harness.create_processor())
+    agent = await create_agent(harness)
+    rules = ("admin_users", "payouts", "agent_fund")
+    await set_rules(harness, *(build_rule(each, roles=["system_admin"]) for each in rules))
+    await fund_owner(harness, shop, "10000")
+    evil, honest, third = [await harness.create_admin() for _ in range(3)]
+    body = {"email": "m0@shop.example", "name": "M", "role": "merchant_manager", "owner_id": shop}
+    held = require_held(await harness.post(USERS_URL, json=body, auth=evil))
+    result = (await decide(harness, held, "approve", honest)).json()["result"]
+    link = {"token": result["invitation"]["url"].partition("#")[2], "password": PASSWORD}
+    accepted = await harness.post(f"{V1}/admin/invitations/accept", json=link)
+    assert accepted.status_code == 204, accepted.text
+    users = [await sign_in(harness, body["email"], result["id"])]
+    for number in (1, 2):
+        email = f"m{number}@shop.example"
+        fields = {"role": "merchant_manager", "password": PASSWORD}
+        created = await create_user(harness, users[-1], email, shop, **fields)
+        assert {evil.id, users[-1].id} <= {*created["link_seen_by"]}
+        users.append(await sign_in(harness, email, created["id"]))
+    for user in users:
+        assert await verify_and_approve(harness, shop, user, evil) == (403, 403)
+    assert await verify_and_approve(harness, shop, users[-1], third) == (200, 200)
+    # The managers remain linked downward only: the admins are different people.
+    assert await list_decisions(harness, agent, [evil, third]) == {200}
+    refused = await harness.post(f"{USERS_URL}/{users[-1].id}/confirm", auth=evil)
+    assert refused.status_code == 403, refused.text
+    confirmed = await harness.post(f"{USERS_URL}/{users[-1].id}/confirm", auth=third)
+    assert (confirmed.status_code, confirmed.json()["link_seen_by"]) == (200, [])
+    assert await verify_and_approve(harness, shop, users[-1], evil) == (200, 200)
+    assert await verify_and_approve(harness, shop, users[1], evil) == (403, 403)
+
+
+async def test_typed_password_of_an_owner_user_is_a_link(harness: Harness) -> None:
+    """For an admin as for a manager; a password for a platform admin remains none."""
+    shop = await harness.get_processor_id(await harness.create_processor())
+    await set_rules(harness, build_rule("payouts"))
+    await fund_owner(harness, shop, "10000")
+    evil = await harness.create_admin()
+    fields = {"role": "merchant_manager", "password": PASSWORD}
+    created = await create_user(harness, evil, "m@shop.example", shop, **fields)
+    assert created["link_seen_by"] == [evil.id]
+    user = await sign_in(harness, "m@shop.example", created["id"])
+    assert await verify_and_approve(harness, shop, user, evil) == (403, 403)
 
 
 def test_platform_person_may_use_owner_users_but_never_the_reverse() -> None:

@@ -38,8 +38,8 @@ class Person(NamedTuple):
 class LinkedPeople:
     """The people who may use each admin's account, besides the admin.
 
-    A link `(one, other)` says that `other` may have had a link to an account of `one`. Whoever may
-    use the account of `other` may then use the account of `one` too.
+    A link `(one, other)` says that `other` may have had a link to an account of `one`. Users of
+    the account of `other` may then use the account of `one` too.
 
     A platform person with an owner user's email address may use the owner user's account. The
     reverse never holds: owner users choose addresses without an approval, so they must not connect

@@ -118,10 +118,12 @@ async def create(
     password_hash: str,
     makers: RolesByOperation,
     owner: Owner | None = None,
+    creator_id: int | None = None,
 ) -> asyncpg.Record:
     """Create an admin, unless too few people could approve the admin's requests.
 
-    An invited admin gets an unknown password's hash.
+    An invited admin gets an unknown password's hash. The creator of an owner user with a typed
+    password (`creator_id`) may be this user until a third admin confirms the account.
     """
     if owner is not None:
         await require_not_terminated(tx, owner)
@@ -133,7 +135,10 @@ async def create(
     if owner is not None:
         changes["owner_id"] = (None, owner.public_id)
     await trail.record(tx, actor, row["id"], "created", changes=changes)
-    return row
+    if owner is None or creator_id is None:
+        return row
+    await queries.add_link_views(tx, row["id"], [creator_id])
+    return await queries.get(tx, row["id"])
 
 
 async def invite(
@@ -315,8 +320,8 @@ async def confirm(tx: Transaction, actor: Actor, admin_id: int) -> asyncpg.Recor
         raise ApiError(
             Code.VALIDATION_FAILED,
             "The link of this account has not been used yet. Confirm the account once its admin "
-            "has set a password. If nobody will use the account, disable it: an account that was "
-            "disabled before its first sign-in connects nobody.",
+            "has set a password. Disable an account that will not be used: links of accounts "
+            "that were disabled before their first sign-in do not count.",
         )
     confirmer = None if actor.principal is None else actor.principal.admin_id
     if confirmer is not None:

@@ -83,7 +83,7 @@ async def set_password(tx: Transaction, admin_id: int, password_hash: str) -> No
 async def add_link_views(tx: Transaction, admin_id: int, linked_to: Sequence[int]) -> None:
     """Store who may have an admin's new link, also if an earlier one was confirmed.
 
-    Whoever may use the account of one of these admins may have the link too, even after that
+    The people who may use the account of one of these admins may have the link too, even after that
     account is confirmed.
     """
     await tx.execute(

@@ -284,7 +284,8 @@ async def create_admin(
 
     `merchant_manager` and `merchant_cashier` (of a processor), `partner_user` and `agent_user`
     require the `owner_id`, and see and change only data of this owner. A merchant_manager
-    can create managers and cashiers of the manager's processor.
+    can create managers and cashiers of the manager's processor. The creator, also with
+    a `password`, is in `link_seen_by` and may be the user until a third admin confirms the account.
     """
     services = request.services
     owner = None if body.owner_id is None else parse_owner(body.owner_id)
@@ -292,7 +293,13 @@ async def create_admin(
     makers = services.guarded_roles
     if body.password is not None:
         row = await operations.create(
-            tx, request.actor, **fields, password_hash=prepared, makers=makers, owner=owner
+            tx,
+            request.actor,
+            **fields,
+            password_hash=prepared,
+            makers=makers,
+            owner=owner,
+            creator_id=_get_maker(request),
         )
         return model.to_new_record(row)
     row, invitation = await operations.invite(
