@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 import httpx2
 import msgspec
 
+from tapgate.runtime.bounded_responses import read_body
 from tapgate_client.tls import get_tls_context_for
 
 MAX_RESPONSE_BYTES: Final = 256 * 1024
@@ -65,11 +66,4 @@ async def _send(
             headers={"Accept": "application/json", "Accept-Encoding": "identity", **headers},
         ) as response,
     ):
-        if response.headers.get("content-encoding", "identity") != "identity":
-            raise ProviderError("encoded response")
-        body = bytearray()
-        async for chunk in response.aiter_raw():
-            body += chunk
-            if len(body) > MAX_RESPONSE_BYTES:
-                raise ProviderError("response too large")
-        return response.status_code, bytes(body)
+        return response.status_code, await read_body(response, MAX_RESPONSE_BYTES)

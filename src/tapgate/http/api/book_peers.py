@@ -10,6 +10,8 @@ import msgspec
 
 from tapgate.core.public_names import clean_person_name
 from tapgate.core.settings import Settings
+from tapgate.runtime.bounded_responses import BoundedTransport
+from tapgate.runtime.fair_limit import FairLimit
 from tapgate_client import ids
 from tapgate_client.client import AsyncTapgateClient
 from tapgate_client.credentials import PartnerKey
@@ -17,12 +19,18 @@ from tapgate_client.errors import unavailable
 from tapgate_client.exceptions import NotFoundError, UnexpectedResponseError
 from tapgate_client.retries import NO_RETRIES
 from tapgate_client.schemas.books import BookCustomer
+from tapgate_client.tls import get_tls_context_for
 
-_TIMEOUT_SECONDS: Final = 10.0
+#: For a complete response of another book, in time and size.
+_MAX_SECONDS: Final = 10.0
+_MAX_BYTES: Final = 64 * 1024
+#: For lookups, while a person waits.
+_MAX_LOOKUP_SECONDS: Final = 3.0
 #: A stale entry cannot misdirect money: it names a subscriber ID, not a phone number.
 _ENTRY_SECONDS: Final = 60.0
 _MISSING_SECONDS: Final = 10.0
 _MAX_ENTRIES: Final = 10_000
+_UNAVAILABLE: Final = "The directory of another book does not respond. Try again shortly."
 
 #: What identifies a customer: the name of the field, and its value.
 LookupKey = tuple[str, str]
@@ -68,6 +76,10 @@ class BookPeers:
         self._peers = settings.book_peers
         self._secrets = settings.book_secrets
         self._http = http
+        #: A slow book must not hold the requests that ask it until none is left for other callers.
+        self._lookups = FairLimit(
+            _UNAVAILABLE, slots=64, slots_per_group=16, queue=64, queue_per_group=16, timeout=1.0
+        )
         self._clients: dict[str, AsyncTapgateClient] = {}
         self.directory = DirectoryCache()
 
@@ -105,14 +117,14 @@ class BookPeers:
         )
         customer = next((one for one in found if isinstance(one, BookCustomer)), None)
         if customer is None and any(isinstance(one, BaseException) for one in found):
-            raise unavailable("The directory of another book does not respond. Try again shortly.")
+            raise unavailable(_UNAVAILABLE)
         self.directory.put(key, customer)
         return customer
 
     async def _look_up(self, code: str, key: LookupKey) -> BookCustomer | None:
         field, value = key
         try:
-            async with asyncio.timeout(_TIMEOUT_SECONDS):
+            async with self._lookups.slot(code), asyncio.timeout(_MAX_LOOKUP_SECONDS):
                 customer = await self.get_client(code).books.look_up(**{field: value})
         except NotFoundError:
             return None
@@ -127,12 +139,15 @@ class BookPeers:
         client = self._clients.get(code)
         if client is None:
             peer = self._peers[code]
+            transport = self._http or httpx2.AsyncHTTPTransport(
+                verify=get_tls_context_for(peer.url, trust_env=True)
+            )
             client = self._clients[code] = AsyncTapgateClient(
                 peer.url,
                 PartnerKey(peer.key, peer.own_partner, self._secrets[code]),
                 retries=NO_RETRIES,
-                timeout=_TIMEOUT_SECONDS,
-                http=self._http,
+                timeout=_MAX_SECONDS,
+                http=BoundedTransport(transport, max_bytes=_MAX_BYTES, max_seconds=_MAX_SECONDS),
             )
         return client
 

@@ -20,6 +20,7 @@ import httpx2
 import msgspec
 import structlog
 
+from tapgate.runtime.bounded_responses import ResponseTooLargeError, read_body
 from tapgate_client.tls import get_tls_context
 
 MAX_MEDIA_BYTES = 5 * 1024 * 1024
@@ -82,10 +83,6 @@ class _Response(msgspec.Struct, frozen=True):
         return fields if isinstance(fields, dict) else {}
 
 
-class _TooLargeError(Exception):
-    pass
-
-
 class GraphClient:
     """Client for one business phone number at the provider, used with `async with`."""
 
@@ -113,7 +110,7 @@ class GraphClient:
         try:
             async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
                 response = await self._request("POST", self._messages_url, payload)
-        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, _TooLargeError) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
             raise GraphError(type(error).__name__, is_retryable=True) from None
         if 200 <= response.status < 300:
             self._has_logged_misconfiguration = False
@@ -146,7 +143,7 @@ class GraphClient:
             raise _build_media_error(response.status)
         size = response.fields.get("file_size")
         if isinstance(size, int) and size > limit:
-            raise _TooLargeError
+            raise ResponseTooLargeError("")
         return response.fields
 
     def _require_trusted_url(self, url: object) -> str:
@@ -177,23 +174,13 @@ class GraphClient:
             headers["Content-Type"] = "application/json"
             content = msgspec.json.encode(payload)
         async with self._client.stream(method, url, headers=headers, content=content) as response:
-            return _Response(response.status_code, await _read_body(response, limit))
+            return _Response(response.status_code, await read_body(response, limit))
 
     def _log_misconfiguration(self, code: str) -> None:
         """Log a configuration error once, and again only after a successful send."""
         if not self._has_logged_misconfiguration:
             _log.error("graph.misconfigured", problem=code)
         self._has_logged_misconfiguration = True
-
-
-async def _read_body(response: httpx2.Response, limit: int) -> bytes:
-    """Read the body; raise `_TooLargeError` if it exceeds `limit`, whatever its declared length."""
-    content = bytearray()
-    async for part in response.aiter_raw():
-        content += part
-        if len(content) > limit:
-            raise _TooLargeError
-    return bytes(content)
 
 
 def _get_message_id(fields: dict[str, Any]) -> str:
@@ -230,7 +217,7 @@ def _build_status_error(status: int) -> GraphError:
 def _map_media_errors() -> Iterator[None]:
     try:
         yield
-    except _TooLargeError:
+    except ResponseTooLargeError:
         raise MediaError("is too large") from None
     except (httpx2.HTTPError, TimeoutError):
         raise MediaError("could not be fetched", is_retryable=True) from None

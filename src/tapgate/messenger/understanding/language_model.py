@@ -16,6 +16,7 @@ import structlog
 from tapgate.messenger.model import COMMANDS, Command, Intent, Language
 from tapgate.messenger.understanding import resolver
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
+from tapgate.runtime.bounded_responses import read_body
 from tapgate_client.tls import get_tls_context_for
 
 MODEL_TIMEOUT_SECONDS: Final = 3.0
@@ -99,11 +100,7 @@ class IntentService:
         ) as response:
             if response.status_code != 200:
                 raise _InvalidResponseError
-            body = bytearray()
-            async for chunk in response.aiter_raw():
-                body += chunk
-                if len(body) > _MAX_RESPONSE_BYTES:
-                    raise _InvalidResponseError
+            body = await read_body(response, _MAX_RESPONSE_BYTES)
         try:
             return msgspec.json.decode(body, type=_ModelResponse)
         except msgspec.MsgspecError:
