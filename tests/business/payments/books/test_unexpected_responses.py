@@ -98,6 +98,21 @@ async def test_final_refusal_with_an_invalid_code_returns_the_money(books: Books
     await require_amounts(books, (sender, recipient), "1000.00", "0.00")
 
 
+@pytest.mark.parametrize(
+    ("code", "memo"),
+    [("CALL_23299000000", "UNEXPECTED_RESPONSE"), ("SUBSCRIBER_BLOCKED", "SUBSCRIBER_BLOCKED")],
+)
+async def test_customer_sees_only_known_refusal_codes(books: Books, code: str, memo: str) -> None:
+    north, south = books
+    sender = await north.harness.create_subscriber(balance="1000.00")
+    recipient = await south.harness.create_subscriber()
+    await north.send(sender, recipient, "200.00")
+    answer(north, 409, {"error": "?", "code": code}, **{"Idempotent-Replayed": "true"})
+    await north.deliver()
+    query = "SELECT context ->> 'memo' FROM transactions WHERE type = 'reversal'"
+    assert await north.services.database.fetchval(query) == memo
+
+
 CUSTOMER = {
     "book": "south", "subscriber_id": "sub_0800000000000", "name": "Fatu S.", "can_receive": True,
     "version": 1,

@@ -26,6 +26,7 @@ from tapgate.ledger.commands import Reversal
 from tapgate.ledger.effects.pending_notifications import REFUSED_BY_CONTEXT_KEY
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.store.work_queue import WorkQueue, compute_backoff
+from tapgate_client.errors import Code
 from tapgate_client.exceptions import TapgateError
 from tapgate_client.schemas.books import BookTransferProblem
 from tapgate_client.schemas.transactions import Channel
@@ -37,6 +38,9 @@ _MAX_REQUEST_SECONDS: Final = 20.0
 #: How long a refusal that is not final is repeated.
 MAX_REFUSED: Final = timedelta(hours=24)
 _MAX_REFUSAL_PAUSE_SECONDS: Final = 900.0
+#: Codes that customers see as the memo of returned money. Otherwise another book could send them a
+#: text of its choice.
+_KNOWN_CODES: Final = frozenset(code.value for code in Code)
 
 _log = structlog.get_logger()
 
@@ -193,12 +197,13 @@ class BookTransferWorker:
             _log.warning("book_transfers.stopped", book=job.book, code=code)
 
     async def _return(self, job: _Job, code: str) -> None:
+        memo = code if code in _KNOWN_CODES else BookTransferProblem.UNEXPECTED_RESPONSE.value
         outcome = await self._services.ledger.submit(
             Reversal(
                 original_id=job.id,
                 amount=None,
                 channel=Channel.PARTNER,
-                context={REFUSED_BY_CONTEXT_KEY: job.book, "memo": code},
+                context={REFUSED_BY_CONTEXT_KEY: job.book, "memo": memo},
                 is_refused=True,
             )
         )
