@@ -12,7 +12,7 @@ import msgspec
 from tapgate.business.approval_rules.queries import list_rules_in_force
 from tapgate.business.approvals import model, operations, queries, records, stored_calls
 from tapgate.business.approvals.model import Approval
-from tapgate.business.approvals.queries import Maker
+from tapgate.business.approvals.queries import CountedCall, Maker
 from tapgate.business.approvals.stored_calls import StoredCall
 from tapgate.http.api import approval_reason
 from tapgate.http.api.guards import Proposal, Requirement
@@ -84,6 +84,7 @@ async def _decide(
     """Count the request or require approval, with the maker's sums locked."""
     maker = await queries.lock_maker(tx, request.principal)
     key = build_idempotency_key(request, arguments["body"]) if endpoint.moves_money else None
+    counted = None
     if key is not None:
         earlier = await queries.find_by_key(tx, maker.admin.admin_id, _get_stored_key(request, key))
         if earlier is not None:
@@ -93,20 +94,8 @@ async def _decide(
         if await find_by_idempotency_keys(tx, [(key.scope, key.request_id)]):
             # The ledger replays the response, or rejects another request with the same key.
             return _Allowed(None)
-        call_id = await queries.join_call(tx, maker.admin.person, _scope_key(key), key.fingerprint)
-        if call_id is not None:
-            return _Allowed(call_id)
-    rules = await list_rules_in_force(tx)
-    requirement = (
-        await operations.find_requirement(
-            tx,
-            rules,
-            maker.admin.person,
-            proposal.operations,
-            new_amount=proposal.amount,
-        )
-        or proposal.requirement
-    )
+        counted = await queries.renew_call(tx, maker.admin.person, _scope_key(key), key.fingerprint)
+    requirement = await _find_requirement(tx, maker, proposal, counted)
     if requirement is not None:
         if proposal.rejection is not None:
             raise proposal.rejection
@@ -120,8 +109,45 @@ async def _decide(
         call = stored_calls.build(endpoint, request, arguments)
         body = arguments.get("body")
         return _Held(await _hold(tx, request, call, body, proposal, maker, requirement, key))
+    return _Allowed(await _count(tx, maker, proposal, key, counted))
+
+
+async def _find_requirement(
+    tx: Transaction, maker: Maker, proposal: Proposal, counted: CountedCall | None
+) -> Requirement | None:
+    """Return the approvals that a request needs, or None.
+
+    A request that is counted already may move more now, such as everything available: then the rest
+    is checked like a new request.
+    """
+    new_amount = proposal.amount
+    if counted is not None and new_amount is not None:
+        if new_amount <= counted.amount:
+            return None
+        new_amount -= counted.amount
+    found = await operations.find_requirement(
+        tx,
+        await list_rules_in_force(tx),
+        maker.admin.person,
+        proposal.operations,
+        new_amount=new_amount,
+    )
+    return found or proposal.requirement
+
+
+async def _count(
+    tx: Transaction,
+    maker: Maker,
+    proposal: Proposal,
+    key: ScopedIdempotencyKey | None,
+    counted: CountedCall | None,
+) -> int | None:
+    """Count an amount in the maker's sums; return the row, or None without an amount."""
     if proposal.amount is None:
-        return _Allowed(None)
+        return None
+    if counted is not None:
+        await queries.join_call(tx, counted.id, proposal.amount)
+        return counted.id
     call_id = tx.new_id()
     await insert_values(
         tx,
@@ -134,7 +160,7 @@ async def _decide(
         fingerprint=key and key.fingerprint,
         created_at=tx.now(),
     )
-    return _Allowed(call_id)
+    return call_id
 
 
 def _scope_key(key: ScopedIdempotencyKey) -> str:

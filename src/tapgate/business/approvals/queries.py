@@ -101,21 +101,38 @@ async def sum_amounts(tx: Transaction, person: str, operation: str) -> int:
     return int(total)
 
 
-async def join_call(tx: Transaction, person: str, key: str, fingerprint: bytes) -> int | None:
-    """Return the row that already counts this request, or None.
+class CountedCall(NamedTuple):
+    id: int
+    amount: int
+
+
+async def renew_call(
+    tx: Transaction, person: str, key: str, fingerprint: bytes
+) -> CountedCall | None:
+    """Lock and return the row that already counts this request, or return None.
 
     The first of several requests with one key may fail while another one succeeds. The amount then
     counts from the last one, which may move the money.
     """
-    call_id: int | None = await tx.fetchval(
-        """UPDATE guarded_calls SET requests = requests + 1, created_at = $4
-           WHERE person = $1 AND request_key = $2 AND fingerprint = $3 RETURNING id""",
+    row = await tx.fetchrow(
+        """UPDATE guarded_calls SET created_at = $4
+           WHERE person = $1 AND request_key = $2 AND fingerprint = $3 RETURNING id, amount""",
         person,
         key,
         fingerprint,
         tx.now(),
     )
-    return call_id
+    return None if row is None else CountedCall(*row)
+
+
+async def join_call(tx: Transaction, call_id: int, amount: int) -> None:
+    """Count another request with the key, and the larger amount."""
+    await tx.execute(
+        """UPDATE guarded_calls SET requests = requests + 1, amount = greatest(amount, $2)
+           WHERE id = $1""",
+        call_id,
+        amount,
+    )
 
 
 async def leave_call(database: Database, call_id: int) -> None:
