@@ -374,7 +374,7 @@ export class Operations extends Transport {
    * approval rules for `card_limits` apply to a higher limit. Only child cards have these fields.
    * Lost and expired cards cannot be changed.
    *
-   * Access: an API key with the scope `cards:write`; an admin (support_user, system_admin).
+   * Access: an API key with the scope `cards:write`; an admin (support_user, system_admin). An admin with a second factor must have verified it recently to set `daily_limit`.
    */
   updateCard(serial: string, body: schemas.ChildCardUpdate = {}, options?: RequestOptions): Promise<schemas.CardRecord> {
     return this.send("PUT", `/api/v1/cards/${encodeURIComponent(serial)}`, { body }, options);

@@ -145,7 +145,8 @@ class CardsOperations(OperationGroup[M]):
         and approval rules for `card_limits` apply to a higher limit. Only child cards have these
         fields. Lost and expired cards cannot be changed.
 
-        Access: an API key with the scope `cards:write`; an admin (support_user, system_admin).
+        Access: an API key with the scope `cards:write`; an admin (support_user, system_admin). An
+        admin with a second factor must have verified it recently to set `daily_limit`.
 
         Args:
             daily_limit: Decimal amount in major units.

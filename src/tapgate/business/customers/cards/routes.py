@@ -212,6 +212,7 @@ async def get_card(request: RequestContext, serial: str) -> CardRecord:
     "/{serial}",
     access=Access(scope="cards:write", roles="AS"),
     errors=_CHILD_CARD_ERRORS,
+    step_up=("daily_limit",),
     guard=Guard(_describe_update, Operation.CARD_LIMITS),
     notices=(Notice.CARD_CHANGED,),
 )
