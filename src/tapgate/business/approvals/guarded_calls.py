@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tapgate.auth import owner_limits
 from tapgate.business.approval_rules.queries import list_rules_in_force
 from tapgate.business.approvals import model, operations, queries, records, stored_calls
 from tapgate.business.approvals.model import Approval
@@ -185,6 +186,9 @@ async def _hold(
     key: ScopedIdempotencyKey | None,
 ) -> Approval:
     reason = approval_reason.read(request, body)
+    if request.principal.owner is not None:
+        limit = owner_limits.PENDING_APPROVALS
+        await owner_limits.require_room(tx, limit, request.principal.owner)
     is_api_key = request.principal.kind == "api_key"
     suffix = f", by API key {request.principal.name}" if is_api_key else ""
     approval_id, now = tx.new_id(), tx.now()

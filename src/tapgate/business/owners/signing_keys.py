@@ -4,6 +4,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from tapgate.auth import owner_limits
 from tapgate.auth.actors import Actor
 from tapgate.auth.hmac_keys import HmacKeys
 from tapgate.business.owners.owner_table import OwnerTable
@@ -31,6 +32,8 @@ async def create_signing_key(
     tx: Transaction, actor: Actor, hmac_keys: HmacKeys, **owner_ids: int | None
 ) -> SigningKeyCreated:
     """Create a key for the owner, which is named as in `HmacKeys.create`."""
+    holder_id = owner_ids.get("terminal_id") or next(filter(None, owner_ids.values()))
+    await owner_limits.require_room(tx, owner_limits.SIGNING_KEYS, holder_id)
     key = await hmac_keys.create(tx, created_by=actor.admin_id, **owner_ids)
     changes = {
         field: (None, ids.encode(_PREFIXES[field], owner_id))

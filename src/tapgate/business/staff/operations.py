@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import asyncpg
 import msgspec
 
+from tapgate.auth import owner_limits
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.invitations import Invitations
 from tapgate.auth.logins import AuthenticatedAdmin, Logins, PasskeyRejectedError
@@ -127,6 +128,7 @@ async def create(
     """
     if owner is not None:
         await require_not_terminated(tx, owner)
+        await owner_limits.require_room(tx, owner_limits.USERS, owner)
     async with keep_enough_approvers(tx, makers):
         row = await queries.insert(tx, email, name, role, password_hash, owner)
     if row is None:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 import asyncpg
 
+from tapgate.auth import owner_limits
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.owners import parse_owner, require_not_terminated
 from tapgate.core.vault import Vault
@@ -49,8 +50,11 @@ async def create(
 ) -> WebhookEndpointWithSecret:
     endpoint_id, secret = tx.new_id(), signing.new_standard_secret()
     owner = None if new.owner_id is None else parse_owner(new.owner_id)
-    if owner is not None:
+    if owner is None:
+        await owner_limits.require_room(tx, owner_limits.PLATFORM_WEBHOOK_ENDPOINTS, None)
+    else:
         await require_not_terminated(tx, owner)
+        await owner_limits.require_room(tx, owner_limits.WEBHOOK_ENDPOINTS, owner)
     row = await queries.insert(
         tx,
         endpoint_id=endpoint_id,

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from tapgate.auth import owner_limits
 from tapgate.auth.actors import Actor
 from tapgate.business.agents import queries as agents
 from tapgate.business.agents.float_requests import model, queries
@@ -55,6 +56,7 @@ async def ask(
         return known, False
     if agent.status != AccountStatus.ACTIVE:
         raise ApiError(Code.AGENT_NOT_ACTIVE)
+    await owner_limits.require_room(tx, owner_limits.FLOAT_REQUESTS, agent.id)
     waits = agent.parent_agent_id is not None
     item = FloatRequest(
         id=tx.new_id(),

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from tapgate.auth import owner_limits
 from tapgate.auth.actors import Actor
 from tapgate.auth.owners import Owner, require_exists
 from tapgate.business.approval_rules.same_person import may_be_same_person
@@ -28,6 +29,8 @@ async def create(
     tx: Transaction, actor: Actor, new: NewBankAccount, *, admin_id: int, currency: str
 ) -> BankAccount:
     owner_type, owner_id = await _find_owner(tx, new)
+    if owner_id is not None:
+        await owner_limits.require_room(tx, owner_limits.BANK_ACCOUNTS, owner_id)
     account = BankAccount(
         id=tx.new_id(),
         owner_type=owner_type,

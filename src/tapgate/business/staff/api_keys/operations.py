@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from tapgate.auth import owner_limits
 from tapgate.auth.actors import Actor
 from tapgate.auth.api_keys import ApiKey, ApiKeys
 from tapgate.auth.owners import parse_owner, require_not_terminated
@@ -37,6 +38,7 @@ async def create(
     owner = None if new.owner_id is None else parse_owner(new.owner_id)
     if owner is not None:
         await require_not_terminated(tx, owner)
+        await owner_limits.require_room(tx, owner_limits.API_KEYS, owner)
     key, secret = await api_keys.create(
         tx,
         name=new.name,

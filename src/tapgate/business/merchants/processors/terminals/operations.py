@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tapgate.auth import owner_limits
 from tapgate.auth.actors import Actor
 from tapgate.auth.hmac_keys import HmacKeys, NewHmacKey
 from tapgate.business.merchants.processors import queries as processors
@@ -30,6 +31,7 @@ async def add(
         id=tx.new_id(), processor_id=processor_id, name=new.name, created_at=tx.now()
     )
     await processors.require_exists(tx, processor_id)
+    await owner_limits.require_room(tx, owner_limits.TERMINALS, processor_id)
     await queries.add(tx, terminal)
     key = await hmac_keys.create(
         tx, created_by=actor.admin_id, processor_id=processor_id, terminal_id=terminal.id
