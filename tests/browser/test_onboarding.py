@@ -79,6 +79,9 @@ async def test_steps_are_completed_on_an_empty_installation(empty: EmptyInstalla
     await tab.take_screenshot("onboarding-phone")
     assert await page.evaluate(_GET_OVERFLOW) == 0
     await page.set_viewport_size(DESKTOP_VIEWPORT)
+    # A step's text is not squeezed by its buttons.
+    heights = "steps => steps.map(step => step.offsetHeight)"
+    assert max(await steps.get_by_role("listitem").evaluate_all(heights)) < 150
 
     await steps.get_by_role("link", name="Upload cards").click()
     await page.get_by_label("CSV file").set_input_files(
@@ -122,6 +125,7 @@ async def test_steps_are_completed_on_an_empty_installation(empty: EmptyInstalla
     require_success(await ada.post("admin/users", owner_id=merchant.id, **manager))
     await tab.open("/console")
     await expect(steps).to_contain_text("8 of 9 done")
+    assert max(await steps.get_by_role("listitem").evaluate_all(heights)) < 200
     await ada.create_admin("Cleo", "A")  # ada has seen the link of Ben, who cannot approve alone
     await steps.get_by_role("button", name="Use the recommended rules").click()
     await expect(page.locator(".toast")).to_contain_text("Approval rules updated.")

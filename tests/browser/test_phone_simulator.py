@@ -200,6 +200,10 @@ async def test_option_list_works_with_the_keyboard_alone(tab: Tab, phone_page: P
     await opener.press("Enter")
     rows = phone_page.dialog.locator(".row")
     await expect(rows.first).to_be_focused()
+    edges = (
+        "rows => rows.flatMap(row => [...row.children].map(part => part.getBoundingClientRect().x))"
+    )
+    assert len(set(await rows.evaluate_all(edges))) == 1, "titles and descriptions are aligned"
     await keyboard.press("Shift+Tab")
     await keyboard.press("Shift+Tab")
     await expect(rows.last).to_be_focused()

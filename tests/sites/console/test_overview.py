@@ -75,9 +75,11 @@ async def test_overview_shows_open_steps_to_system_admins_until_all_are_done(
     assert "/console/actions/agent.register" in page and "agent.fund" not in page
     agent = await create_agent(harness, balance="0")
     assert f"agent.fund?id={agent['id']}" in (await ada.get("/console")).text
+    assert "Use the recommended rules" not in page, "one administrator cannot approve alone"
     finance = await console_clients.create_signed_in("F")
     assert "Get started" not in await finance.get_page_text("/console")
-    assert "Require a second person" in (await ada.get("/console")).text
+    page = (await ada.get("/console")).text
+    assert "Require a second person" in page and "Use the recommended rules" in page
     saved = await ada.post_partial("/console/approvals/rules", {"recommended": "yes"})
     assert saved.headers["HX-Redirect"] == "/console/approvals/rules"
     page = (await ada.get("/console")).text

@@ -1,5 +1,6 @@
 """Approval rules: each as a sentence with the people who could approve today, and their form."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -10,12 +11,15 @@ from tapgate.sites.console.labels import humanize
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.rendering import end_sentence
 from tapgate.sites.console.site import Pages
-from tapgate.sites.console.translation.translator import source_text
+from tapgate.sites.console.translation.translator import Translator, source_text
 from tapgate_client.errors import ApiError
 from tapgate_client.schemas.admin import PLATFORM_ROLES, AdminRole
 from tapgate_client.schemas.approvals import AMOUNT_OPERATIONS, GUARDABLE_OPERATIONS, Operation
 
 pages = Pages()
+
+#: An error names at most this many operations, and counts more.
+_MAX_NAMED_OPERATIONS: Final = 3
 
 _RULES_PATH: Final = "/api/v1/admin/approval-rules"
 _PAGE_PATH: Final = "/console/approvals/rules"
@@ -171,6 +175,9 @@ def _render_form(
 
 def _describe_error(request: PageRequest, rules: list[dict[str, Any]], error: ApiError) -> str:
     """Return an error's message, with the operation and the label of each invalid field."""
+    missing = (error.details or {}).get("missing")
+    if missing:
+        return _describe_missing(request, missing)
     problems = []
     for path, problem in (error.details or {}).get("fields", {}).items():
         index, _, name = path.removeprefix("data[").partition("].")
@@ -184,3 +191,36 @@ def _describe_error(request: PageRequest, rules: list[dict[str, Any]], error: Ap
         )
         problems.append(end_sentence(describe_value_error(label, problem, request.translator)))
     return " ".join(problems) or end_sentence(request.translator.translate_error(error))
+
+
+def _describe_missing(request: PageRequest, missing: list[dict[str, Any]]) -> str:
+    """Return one sentence for each set of roles with too few people, and what to do about it.
+
+    The recommended rules have about 25 operations, but only three sets of roles.
+    """
+    translator = request.translator
+    operations = defaultdict[str, list[str]](list)
+    for item in missing:
+        roles = [translator.translate_label(humanize(role)) for role in item["roles"]]
+        problem = translator.translate_plural(
+            item["approvers"],
+            "{available} of {count} person with the role {roles} can approve requests of {maker}.",
+            "{available} of {count} people with the role {roles} can approve requests of {maker}.",
+            maker=item["maker"],
+            roles=f" {translator.translate('or')} ".join(roles),
+            available=translator.numbers.format_number(item["available"]),
+        )
+        operations[problem].append(translator.translate_label(humanize(item["operation"])))
+    sentences = [
+        f"{_name_operations(translator, names)}: {problem}" for problem, names in operations.items()
+    ]
+    advice = translator.translate(
+        "Add administrators. They count once they have set a password and are confirmed."
+    )
+    return " ".join([*sentences, advice])
+
+
+def _name_operations(translator: Translator, names: list[str]) -> str:
+    if len(names) <= _MAX_NAMED_OPERATIONS:
+        return ", ".join(names)
+    return translator.translate_plural(len(names), "{count} operation", "{count} operations")
