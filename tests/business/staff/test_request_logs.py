@@ -19,12 +19,13 @@ from tapgate.business.staff.request_logs.redaction import (
 from tapgate.core.secret_names import is_secret_name
 from tapgate.core.settings import Settings, load_settings
 from tapgate.http.api.services import Services
+from tapgate.http.json_schema import get_struct
 from tapgate.server.gateway import list_endpoints
 from tapgate_client import ids
 from tapgate_client.schemas.admin import NewApiKey
 from tapgate_client.schemas.cards import CardRecord
 from tapgate_client.schemas.pagination import Page, PageQuery
-from tapgate_client.schemas.pos import PosPaymentRequest
+from tapgate_client.schemas.pos import PaymentReceipt, PosPaymentRequest
 from tapgate_client.schemas.subscribers import SubscriberFilters
 
 URL = "/api/v1/admin/request-logs"
@@ -71,7 +72,9 @@ async def test_payment_is_logged_without_pin_and_personal_data(harness: Harness)
     sent, returned = details["request_body"], details["response_body"]
     assert (sent["pin"], sent["amount"], sent["metadata"]) == ("***", "100", "***")
     assert sent["request_id"] == "first-1"
-    assert returned["transaction_id"] == paid.json()["transaction_id"]
+    for name in ("transaction_id", "amount", "fee_amount"):
+        assert returned[name] == paid.json()[name]
+    assert returned["remaining_balance"] == "***"
     text = msgspec.json.encode(details).decode()
     assert PIN not in split_words(text)
     assert "Aminata" not in text
@@ -247,6 +250,38 @@ def test_kept_fields_do_not_denote_secrets_or_personal_data() -> None:
         assert not is_secret_name(field), (endpoint, field)
         words = set(field.split("_"))
         assert words.isdisjoint(personal.split()) or field in HARMLESS_FIELDS, (endpoint, field)
+
+
+def test_amounts_are_kept_as_requests_and_responses_write_them() -> None:
+    for amount in ("5", "1234.50", "0.00 SLE", "-1,234,567.50 SLE", "5000.00 XOF"):
+        body = msgspec.json.encode({"amount": amount})
+        assert msgspec.json.decode(redact_body(body, PaymentReceipt) or "") == {"amount": amount}
+    for text in ("5 sle", "SLE", "1,23 SLE", "5 SLE 4071", "4111 1111 1111", "1e5", "1.23456"):
+        body = msgspec.json.encode({"amount": text})
+        assert msgspec.json.decode(redact_body(body, PaymentReceipt) or "") == {"amount": "***"}
+
+
+def test_field_is_kept_on_both_sides_or_masked_on_both() -> None:
+    """Otherwise a log would hide on one side what the other side shows."""
+    values = ("word", 5, "8.00", "8,000.00 SLE", ["word"])
+    for endpoint in list_endpoints():
+        sides = [(endpoint.body_struct, endpoint.response_type)]
+        sides.append(sides[0][::-1])
+        if not all(get_struct(kind) for kind in sides[0]):
+            continue
+        common = set.intersection(*(set(kind.__struct_encode_fields__) for kind in sides[0]))
+        for name in common:
+            kept = {
+                any(is_kept({name: value}, kind, other) for value in values)
+                for kind, other in sides
+            }
+            assert len(kept) == 1, (endpoint.name, name)
+
+
+def is_kept(body: dict[str, Any], kind: Any, other: Any) -> bool:
+    return bool(
+        msgspec.json.decode(redact_body(msgspec.json.encode(body), kind, other) or "") == body
+    )
 
 
 def test_fields_that_integrators_debug_with_are_kept() -> None:

@@ -35,7 +35,10 @@ _PATH_SEPARATOR: Final = re.compile(r"\[[0-9]{1,4}\]|\.")
 #: Reported in error details instead of a field.
 _WHOLE_BODY: Final = "body"
 _PATTERNS: Final = {
-    LogForm.NUMBER: re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,4})?"),
+    # Requests have amounts such as `1234.50`, and most responses `1,234.50 SLE`.
+    LogForm.NUMBER: re.compile(
+        r"-?([0-9]{1,15}|[0-9]{1,3}(,[0-9]{3}){1,4})(\.[0-9]{1,4})?( [A-Z]{3})?"
+    ),
     # A date, or a word that is shorter than a credential and contains a letter or a colon. It
     # cannot be a PIN, a code, a phone number or a card number, with or without separators.
     LogForm.WORD: re.compile(
