@@ -95,7 +95,7 @@ async def _decide(
         if await find_by_idempotency_keys(tx, [(key.scope, key.request_id)]):
             # The ledger replays the response, or rejects another request with the same key.
             return _Allowed(None)
-        counted = await queries.renew_call(tx, maker.admin.person, _scope_key(key), key.fingerprint)
+        counted = await queries.renew_call(tx, maker.counted_for, _scope_key(key), key.fingerprint)
     requirement = await _find_requirement(tx, maker, proposal, counted)
     if requirement is not None:
         if proposal.rejection is not None:
@@ -129,7 +129,7 @@ async def _find_requirement(
     found = await operations.find_requirement(
         tx,
         await list_rules_in_force(tx),
-        maker.admin.person,
+        maker.counted_for,
         proposal.operations,
         new_amount=new_amount,
     )
@@ -154,7 +154,7 @@ async def _count(
         tx,
         "guarded_calls",
         id=call_id,
-        person=maker.admin.person,
+        person=maker.counted_for,
         operations=list(proposal.operations),
         amount=proposal.amount,
         request_key=key and _scope_key(key),
@@ -208,6 +208,7 @@ async def _hold(
         maker_id=maker.admin.admin_id,
         maker_person=maker.admin.person,
         other_makers=[*maker.others, *proposal.other_makers],
+        counted_for=maker.counted_for,
         request_key=key and _get_stored_key(request, key),
         fingerprint=key and key.fingerprint,
         roles=requirement.roles,

@@ -78,6 +78,8 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
     maker_person: str
     #: People besides the maker who hold the API key that made the request.
     other_makers: list[str]
+    #: Person or owner whose sums include the amount.
+    counted_for: str
     fingerprint: bytes | None
     #: The admin with whose approval the request was executed.
     executed_by: int | None

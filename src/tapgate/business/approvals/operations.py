@@ -85,18 +85,18 @@ async def replace_rules(
 async def find_requirement(
     tx: Transaction,
     rules: Sequence[Rule],
-    person: str,
+    counted_for: str,
     operations: Sequence[str],
     *,
     new_amount: int | None,
 ) -> Requirement | None:
     """Return the strictest approval requirement that applies to a request, or None.
 
-    `new_amount` is added to the person's sums. It is None for a request without an amount. If such
-    a request makes several changes that need approvals of different roles, none of these roles may
-    approve all changes: raise 422.
+    `new_amount` is added to the sums of the person or owner. It is None for a request without an
+    amount. If such a request makes several changes that need approvals of different roles, none of
+    these roles may approve all changes: raise 422.
     """
-    found = await _list_requirements(tx, rules, person, operations, new_amount=new_amount)
+    found = await _list_requirements(tx, rules, counted_for, operations, new_amount=new_amount)
     if new_amount is None and len({frozenset(each.roles) for each in found}) > 1:
         raise ApiError(
             Code.VALIDATION_FAILED,
@@ -113,7 +113,7 @@ def _select_strictest(requirements: Sequence[Requirement]) -> Requirement | None
 async def _list_requirements(
     tx: Transaction,
     rules: Sequence[Rule],
-    person: str,
+    counted_for: str,
     operations: Sequence[str],
     *,
     new_amount: int | None,
@@ -124,7 +124,7 @@ async def _list_requirements(
         applicable = [rule for rule in rules if rule.operation == operation]
         total = None
         if applicable and new_amount is not None:
-            total = await queries.sum_amounts(tx, person, operation) + new_amount
+            total = await queries.sum_amounts(tx, counted_for, operation) + new_amount
         rule = model.select_rule(applicable, total)
         if rule is not None:
             found.append(msgspec.structs.replace(rule.requirement, operation=operation))
@@ -140,7 +140,7 @@ async def _apply_to_pending(tx: Transaction, rules: Sequence[Rule]) -> None:
             found = await _list_requirements(
                 tx,
                 rules,
-                approval.maker_person,
+                approval.counted_for,
                 approval.operations,
                 new_amount=None if approval.amount is None else 0,  # the sums include it
             )

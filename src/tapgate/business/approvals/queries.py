@@ -20,8 +20,8 @@ from tapgate_client.schemas.approvals import ApprovalFilters, ApprovalStatus
 
 _SELECT: Final = """
     SELECT a.id, a.operation, a.operations, a.summary, a.reason, a.changes, a.amount, a.resource_id,
-           a.maker_id, maker.name AS maker_name, a.maker_person, a.other_makers, a.fingerprint,
-           a.executed_by,
+           a.maker_id, maker.name AS maker_name, a.maker_person, a.other_makers,
+           coalesce(a.counted_for, a.maker_person) AS counted_for, a.fingerprint, a.executed_by,
            coalesce(a.result_for, CASE WHEN a.operation <> 'admin_users' THEN a.maker_id ELSE (
                SELECT d.admin_id FROM approval_decisions d
                WHERE d.approval_id = a.id AND d.decision = 'approve'
@@ -37,6 +37,9 @@ class Maker(NamedTuple):
 
     admin: Person
     others: list[str]
+    #: Whose sums include the request: the person's, or the owner's for its users and API keys.
+    #: Otherwise a manager could split an amount across users that the manager creates.
+    counted_for: str
     #: Whether the API key was created on the command line.
     has_unknown_holder: bool
 
@@ -54,7 +57,7 @@ async def replace_rules(tx: Transaction, rules: Sequence[Rule]) -> None:
 
 
 async def lock_maker(tx: Transaction, principal: Principal) -> Maker:
-    """Return a request's maker, and lock the person's sums.
+    """Return a request's maker, and lock the sums that include the request.
 
     An API key acts for the admin who received its current secret: who created it, or rotated it
     last.
@@ -73,15 +76,16 @@ async def lock_maker(tx: Transaction, principal: Principal) -> Maker:
         admin_id = holder_ids.pop()
         others = [(await find_admin(tx, holder_id)).person for holder_id in holder_ids]
         has_unknown_holder = key["has_unknown_holder"]
-    person = await find_admin(tx, admin_id)
+    admin = await find_admin(tx, admin_id)
+    counted_for = admin.person if principal.owner is None else principal.owner.public_id
     await tx.execute(
-        "SELECT pg_advisory_xact_lock(hashtextextended('approvals ' || $1, 0))", person.person
+        "SELECT pg_advisory_xact_lock(hashtextextended('approvals ' || $1, 0))", counted_for
     )
-    return Maker(person, others, has_unknown_holder)
+    return Maker(admin, others, counted_for, has_unknown_holder)
 
 
-async def sum_amounts(tx: Transaction, person: str, operation: str) -> int:
-    """Return the sum of a person's executed and pending requests in the last 24 hours.
+async def sum_amounts(tx: Transaction, counted_for: str, operation: str) -> int:
+    """Return the sum of a person's or an owner's executed and pending requests in 24 hours.
 
     Requests that wait for approval or execution count regardless of their age.
     """
@@ -90,10 +94,10 @@ async def sum_amounts(tx: Transaction, person: str, operation: str) -> int:
         """SELECT (SELECT coalesce(sum(amount), 0) FROM guarded_calls
                    WHERE person = $1 AND $2 = ANY (operations) AND created_at > $3)
                 + (SELECT coalesce(sum(amount), 0) FROM approvals
-                   WHERE maker_person = $1 AND $2 = ANY (operations)
+                   WHERE coalesce(counted_for, maker_person) = $1 AND $2 = ANY (operations)
                      AND (status = 'approved' OR status = 'pending' AND expires_at > $4
                           OR status = 'executed' AND updated_at > $3))""",
-        person,
+        counted_for,
         operation,
         now - SUM_PERIOD,
         now,
@@ -107,7 +111,7 @@ class CountedCall(NamedTuple):
 
 
 async def renew_call(
-    tx: Transaction, person: str, key: str, fingerprint: bytes
+    tx: Transaction, counted_for: str, key: str, fingerprint: bytes
 ) -> CountedCall | None:
     """Lock and return the row that already counts this request, or return None.
 
@@ -117,7 +121,7 @@ async def renew_call(
     row = await tx.fetchrow(
         """UPDATE guarded_calls SET created_at = $4
            WHERE person = $1 AND request_key = $2 AND fingerprint = $3 RETURNING id, amount""",
-        person,
+        counted_for,
         key,
         fingerprint,
         tx.now(),
