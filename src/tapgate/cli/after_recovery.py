@@ -21,6 +21,9 @@ _OPEN_ITEMS: Final = {
         "SELECT count(*) FROM deliveries WHERE status = 'pending'"
     ),
     "messages that will be sent again": "SELECT count(*) FROM messages WHERE status = 'pending'",
+    "transfers to other books without a final response": (
+        "SELECT count(*) FROM book_transfers WHERE status IN ('pending', 'stopped')"
+    ),
     "transactions under review": (
         "SELECT count(*) FROM transactions WHERE status = 'under_review'"
     ),
@@ -65,6 +68,8 @@ def _describe_work(last: Any, closed_day: Any, open_items: dict[str, int]) -> Se
         *(f"  {count:>7,} {name}" for name, count in open_items.items()),
         "  - Payments: compare with the records of merchants, partners and agents, by reference.",
         "  - Bank accounts: compare payouts and top-ups with the bank statement.",
+        "  - Other books: they keep what they credited and delivered. Compare the transfers by ID"
+        " before customers spend money that came back, and settle the difference.",
         "  - Webhooks: tell the owners of the endpoints the period; their records have more.",
         "  - Revocations: block cards and accounts again, and delete keys again.",
         "  - Closed days: "
