@@ -35,6 +35,7 @@ def build_line(
         status=LineStatus.UNMATCHED,
         transaction_id=None,
         payout_id=None,
+        proposed_payout_id=None,
         moved_payout=False,
         reason=None,
     )
