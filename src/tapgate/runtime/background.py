@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from typing import Any, NoReturn
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from typing import Any, NoReturn, TypeVar
 
 import structlog
 
@@ -11,6 +11,8 @@ from tapgate.runtime import logs
 from tapgate_client.errors import ApiError
 
 _log = structlog.get_logger()
+
+T = TypeVar("T")
 
 
 @contextlib.asynccontextmanager
@@ -63,6 +65,21 @@ async def run_periodically(
                 _log.info("background.recovered", work=name)
             failing = False
         await _sleep_until_woken(every, wake)
+
+
+async def do_for_each(items: Iterable[T], work: Callable[[T], Awaitable[object]]) -> None:
+    """Do the work for every item, then raise the first error.
+
+    An item whose work always fails must not keep the items behind it waiting.
+    """
+    failure: Exception | None = None
+    for item in items:
+        try:
+            await work(item)
+        except Exception as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
 
 
 async def _sleep_until_woken(seconds: float, wake: asyncio.Event | None) -> None:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, NoReturn
 
 from tapgate.core.settings import Settings
-from tapgate.runtime.background import run_periodically
+from tapgate.runtime.background import do_for_each, run_periodically
 from tapgate.runtime.store.database import Database
 from tapgate_client.clock import Clock
 
@@ -112,9 +112,8 @@ class RetentionJob:
         """Delete all rows that are old enough, batch by batch."""
         is_scan = self._runs % _RUNS_PER_SCAN == 0
         self._runs += 1
-        for declaration in self._declarations:
-            if is_scan or not declaration.is_scanned:
-                await self.apply(declaration)
+        due = [one for one in self._declarations if is_scan or not one.is_scanned]
+        await do_for_each(due, self.apply)
 
     async def apply(self, declaration: Retention) -> int:
         """Delete one declaration's old rows and return their number."""

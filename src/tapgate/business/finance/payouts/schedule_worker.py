@@ -14,7 +14,7 @@ from tapgate.business.finance.payouts.requests import build_payout_command
 from tapgate.business.payments.transactions.money_requests import MoneyResult, submit_request
 from tapgate.http.api.request_context import GuardedRequest
 from tapgate.http.api.services import Services
-from tapgate.runtime.background import run_periodically
+from tapgate.runtime.background import do_for_each, run_periodically
 from tapgate_client import ids
 from tapgate_client.errors import ApiError
 from tapgate_client.schemas.admin import AdminRole
@@ -57,16 +57,19 @@ class PayoutScheduleWorker:
         closed = await closed_days.find_latest_day(database)
         if closed is None:
             return
-        for schedule in await queries.list_due_schedules(database, closed.day):
-            day = find_due_day(schedule.interval, closed.day)
-            if schedule.last_day is not None and day <= schedule.last_day:
-                continue
-            if await self._request(schedule, day):
-                await database.execute(
-                    "UPDATE payout_schedules SET last_day = $2 WHERE processor_id = $1",
-                    schedule.processor_id,
-                    day,
-                )
+        schedules = await queries.list_due_schedules(database, closed.day)
+        await do_for_each(schedules, lambda schedule: self._request_if_due(schedule, closed.day))
+
+    async def _request_if_due(self, schedule: StoredSchedule, closed: date) -> None:
+        day = find_due_day(schedule.interval, closed)
+        if schedule.last_day is not None and day <= schedule.last_day:
+            return
+        if await self._request(schedule, day):
+            await self._services.database.execute(
+                "UPDATE payout_schedules SET last_day = $2 WHERE processor_id = $1",
+                schedule.processor_id,
+                day,
+            )
 
     async def _request(self, schedule: StoredSchedule, day: date) -> bool:
         """Request one payout; return False if it must be tried again."""

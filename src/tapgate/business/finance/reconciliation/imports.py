@@ -34,7 +34,7 @@ from tapgate.events.webhooks.webhook_events import publish
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.api.services import Services
 from tapgate.ledger.commands import ScopedIdempotencyKey
-from tapgate.runtime.background import run_periodically
+from tapgate.runtime.background import do_for_each, run_periodically
 from tapgate.runtime.store.rows import insert_row, map_conflicts
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
@@ -326,5 +326,7 @@ class StatementWorker:
     async def finish_statements(self) -> None:
         services = self._services
         before = services.clock() - _WORKER_DELAY
-        for statement_id in await queries.list_unfinished(services.database, before):
-            await match_statement(services, statement_id, SYSTEM_ACTOR)
+        await do_for_each(
+            await queries.list_unfinished(services.database, before),
+            lambda statement_id: match_statement(services, statement_id, SYSTEM_ACTOR),
+        )

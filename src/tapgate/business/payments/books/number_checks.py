@@ -6,7 +6,7 @@ import asyncpg
 import structlog
 
 from tapgate.http.api.services import Services
-from tapgate.runtime.background import run_periodically
+from tapgate.runtime.background import do_for_each, run_periodically
 from tapgate.runtime.store.work_queue import WorkQueue, compute_backoff
 from tapgate_client import ids
 from tapgate_client.errors import ApiError
@@ -57,8 +57,7 @@ class NumberCheckWorker:
 
     async def _check_batch(self) -> list[asyncpg.Record]:
         rows = await _QUEUE.lease(self._database, now=self._services.clock(), limit=_LEASED)
-        for row in rows:
-            await self._check(_Check(*row))
+        await do_for_each((_Check(*row) for row in rows), self._check)
         return rows
 
     async def _check(self, check: _Check) -> None:

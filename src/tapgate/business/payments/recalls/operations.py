@@ -18,7 +18,7 @@ from tapgate.ledger.commands import (
     RecallRequest,
     ScopedIdempotencyKey,
 )
-from tapgate.runtime.background import run_periodically
+from tapgate.runtime.background import do_for_each, run_periodically
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.recalls import RecallStatus
@@ -120,11 +120,14 @@ class RecallWorker:
 
     async def work(self) -> None:
         services = self._services
-        for recall in await queries.list_expired(services.database, services.clock()):
-            try:
-                await end_recall(
-                    services, SYSTEM_ACTOR, recall, RecallStatus.EXPIRED, channel=Channel.API
-                )
-            except ApiError as error:
-                if error.code != Code.RECALL_NOT_OPEN:  # another process was faster
-                    raise
+        recalls = await queries.list_expired(services.database, services.clock())
+        await do_for_each(recalls, self._expire)
+
+    async def _expire(self, recall: Recall) -> None:
+        try:
+            await end_recall(
+                self._services, SYSTEM_ACTOR, recall, RecallStatus.EXPIRED, channel=Channel.API
+            )
+        except ApiError as error:
+            if error.code != Code.RECALL_NOT_OPEN:  # another process was faster
+                raise
