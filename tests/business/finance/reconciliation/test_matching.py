@@ -1,20 +1,26 @@
 """Matching as pure functions: what hypothesis finds about guesses, doubles and order."""
 
+from collections.abc import Iterator
 from datetime import date, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tapgate.business.finance.payouts.model import build_reference
 from tapgate.business.finance.reconciliation.matching import (
     MAX_DISTANCE,
+    MAX_LINE_REFERENCES,
+    MAX_REFERENCES,
     Deposit,
     Effect,
     PayoutCandidate,
+    find_all_references,
     find_references,
     match_lines,
 )
 from tapgate.business.finance.reconciliation.model import Line
+from tapgate_client.errors import ApiError
 from tapgate_client.schemas.bank_statements import LineStatus
 from tapgate_client.schemas.payouts import PayoutStatus
 
@@ -140,6 +146,31 @@ def test_two_lines_with_one_candidate_and_an_earlier_open_line_are_no_guess() ->
     assert match_lines([first], [payout], [], others=[second]) == []
     named = build_line(3, -5, 1, text=f"to {REFERENCES[0]}")
     assert [match.line_id for match in match_lines([first, named], [payout], [])] == [3]
+
+
+def test_line_with_too_many_references_is_left_to_a_person() -> None:
+    payout = PayoutCandidate(7, REFERENCES[0], 5, PayoutStatus.SUBMITTED, START)
+    for count, expected in ((MAX_LINE_REFERENCES, [1]), (MAX_LINE_REFERENCES + 1, [])):
+        names = [build_reference((1 << 58) + number) for number in range(count)]
+        line = build_line(1, -5, 0, text=" ".join(names))
+        assert [match.line_id for match in match_lines([line], [payout], [])] == expected
+    other = build_line(2, -5, 1)
+    assert match_lines([other, line], [payout], []) == []  # both could be the payment
+
+
+def test_number_of_references_is_limited() -> None:
+    assert find_all_references(["POABPOCD" * 250] * 4_000) == set()
+    numbers = iter(range(1 << 58, 1 << 59))
+
+    def build_texts(count: int) -> Iterator[str]:
+        for _ in range(count):
+            yield "".join(build_reference(next(numbers)) for _ in range(MAX_LINE_REFERENCES))
+
+    allowed = MAX_REFERENCES // MAX_LINE_REFERENCES
+    assert len(find_all_references(build_texts(allowed))) == MAX_REFERENCES
+    with pytest.raises(ApiError) as rejection:
+        find_all_references(build_texts(allowed + 1))
+    assert set((rejection.value.details or {})["fields"]) == {"file"}
 
 
 def test_reference_is_found_in_any_case_and_broken_anywhere() -> None:

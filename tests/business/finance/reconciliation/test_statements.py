@@ -1,6 +1,7 @@
 """Import of bank statements over HTTP: what is matched, skipped, refused and reported."""
 
 import asyncio
+import threading
 from datetime import timedelta
 from typing import Any
 
@@ -28,7 +29,8 @@ from builders.payouts import (
     request_payout,
 )
 from harness import Harness, parse_error
-from tapgate.business.finance.reconciliation import imports
+from tapgate.business.finance.payouts.model import build_reference
+from tapgate.business.finance.reconciliation import imports, matching
 from tapgate_client.clock import get_platform_day
 
 
@@ -78,6 +80,28 @@ async def test_statement_pays_and_returns_payouts_by_reference(
     assert {line["payout_id"] for line in lines} == {payout["id"]}
     assert len({line["transaction_id"] for line in lines}) == 2
     await require_balanced_books(harness.database)
+
+
+async def test_file_with_too_many_references_is_refused_off_the_event_loop(
+    harness: Harness, bank: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matching, "MAX_REFERENCES", 1)
+    find, threads = matching.find_references, set[int]()
+
+    def record_thread(text: str) -> set[str]:
+        threads.add(threading.get_ident())
+        return find(text)
+
+    monkeypatch.setattr(matching, "find_references", record_thread)
+    names = [build_reference((1 << 58) + number) for number in range(2)]
+    for reference, status in ((" ".join(names), 422), (names[0], 201)):
+        content = build_csv((get_day(harness), "-20.00", reference, "payout"))
+        response = await post_statement(harness, content)
+        assert response.status_code == status, response.text
+        if status == 422:
+            assert list(response.json()["details"]["fields"]) == ["file"]
+    assert threads
+    assert threading.get_ident() not in threads
 
 
 async def test_amount_and_status_must_agree(harness: Harness, bank: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ from tapgate.business.finance.reconciliation.line_commands import build_payout_c
 from tapgate.business.finance.reconciliation.matching import (
     Effect,
     Match,
-    find_references,
+    find_all_references,
     fold_reference,
     match_lines,
 )
@@ -44,6 +44,7 @@ from tapgate_client.schemas.bank_accounts import BankAccountOwner, BankAccountSt
 from tapgate_client.schemas.bank_statements import (
     BankStatementFormat,
     BankStatementQuery,
+    CsvMapping,
     LineStatus,
 )
 
@@ -66,7 +67,7 @@ async def import_statement(
     chosen = await _find_account(request, query.bank_account_id, file_format)
     mapping = None if chosen is None else await queries.find_mapping(services.database, chosen.id)
     parsed = await asyncio.to_thread(
-        parse_file, content, file_format, services.settings.currency, mapping
+        _parse, content, file_format, services.settings.currency, mapping
     )
     account = chosen or await _find_by_number(services, parsed.account or "")
     if chosen is not None and parsed.account is not None:
@@ -75,6 +76,15 @@ async def import_statement(
         statement_id, is_replay = await _store(tx, request, parsed, account, key)
     await match_statement(services, statement_id, request.actor)
     return await queries.get(services.database, statement_id), is_replay
+
+
+def _parse(
+    content: bytes, file_format: BankStatementFormat, currency: str, mapping: CsvMapping | None
+) -> ParsedStatement:
+    """Parse a file that can be stored and matched."""
+    parsed = parse_file(content, file_format, currency, mapping)
+    find_all_references(f"{line.reference or ''} {line.description or ''}" for line in parsed.lines)
+    return parsed
 
 
 def _build_key(request: RequestContext, content: bytes) -> ScopedIdempotencyKey | None:
@@ -281,9 +291,7 @@ async def _propose(services: Services, returns: list[Match]) -> None:
 async def _find_matches(services: Services, statement_id: int, lines: list[Line]) -> list[Match]:
     database, zone = services.database, services.settings.timezone
     period = min(line.day for line in lines), max(line.day for line in lines)
-    names = await asyncio.to_thread(
-        lambda: set().union(*(find_references(line.text) for line in lines))
-    )
+    names = await asyncio.to_thread(find_all_references, [line.text for line in lines])
     credits = {line.amount for line in lines if line.amount > 0}
     references = {fold_reference(line.reference) for line in lines if line.amount > 0} - {""}
     payouts = await queries.list_payouts(

@@ -14,11 +14,16 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from tapgate.business.finance.reconciliation.model import Line
+from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.payouts import PayoutStatus
 
 MAX_DISTANCE: Final = timedelta(days=3)
-#: Overlapping references are found too, because the text around a reference is arbitrary.
-_PAYOUT_REFERENCE: Final = re.compile(r"(?=(PO[0-9A-Z]{13}))")
+#: What `build_reference` returns. Its letters after *PO* have no O, so a text has at most one
+#: reference per 14 letters. Overlapping ones are found too, because the text around is arbitrary.
+_PAYOUT_REFERENCE: Final = re.compile(r"(?=(PO[0-7][0-9A-HJKMNP-TV-Z]{12}))")
+#: A line that names more payouts than this is about none of them in particular.
+MAX_LINE_REFERENCES: Final = 50
+MAX_REFERENCES: Final = 100_000
 
 
 class Effect(StrEnum):
@@ -55,6 +60,23 @@ def find_references(text: str) -> set[str]:
     return set(_PAYOUT_REFERENCE.findall("".join(text.split()).upper()))
 
 
+def find_all_references(texts: Iterable[str]) -> set[str]:
+    """Return the references of lines that can be matched by name.
+
+    Raises 422 if there are so many that looking for them would take seconds.
+    """
+    references: set[str] = set()
+    for text in texts:
+        found = find_references(text)
+        if len(found) <= MAX_LINE_REFERENCES:
+            references |= found
+        if len(references) > MAX_REFERENCES:
+            raise invalid_field(
+                "file", f"must not name more than {MAX_REFERENCES} payouts. Split it"
+            )
+    return references
+
+
 def fold_reference(reference: str | None) -> str:
     return "".join((reference or "").split()).upper()
 
@@ -68,17 +90,22 @@ def match_lines(
 ) -> list[Match]:
     """Return the matches of open lines, payments before returns.
 
-    `others` are open lines of earlier statements, which could belong to the same candidates.
+    `others` are open lines of earlier statements, which could belong to the same candidates. A line
+    with too many references is left to a person, and could belong to the same candidates too.
     """
     by_reference = {payout.reference: payout for payout in payouts}
+    found = {line.id: find_references(line.text) for line in lines}
+    crowded = [line for line in lines if len(found[line.id]) > MAX_LINE_REFERENCES]
+    lines = [line for line in lines if len(found[line.id]) <= MAX_LINE_REFERENCES]
     named = {
-        line.id: [by_reference[name] for name in find_references(line.text) & by_reference.keys()]
+        line.id: [by_reference[name] for name in found[line.id] & by_reference.keys()]
         for line in lines
     }
     matches = _match_named_payouts(lines, named)
     moved = {match.target_id for match in matches}
     unnamed = [line for line in lines if not named[line.id]]
     rivals = [line for line in others if not find_references(line.text) & by_reference.keys()]
+    rivals += crowded
     open_payouts = [
         (payout.id, -payout.amount, payout.day)
         for payout in by_reference.values()
