@@ -270,7 +270,7 @@ class InMemoryLedger:
             )
             if is_child:
                 self.add_pin(number, reference_model.CHILD_PIN)
-        for name in (*WALLETS, "agent"):
+        for name in (*WALLETS, "agent", "sub"):
             self.add_pin(OWNERS[name], reference_model.PIN)
         for agent, parent in ((OWNERS["agent"], None), (OWNERS["sub"], OWNERS["agent"])):
             self.state.agents[agent] = Agent(agent, ACCOUNTS["commission"], 1, parent)

@@ -122,11 +122,15 @@ async def test_an_undone_cash_out_no_longer_reduces_commission(ledger: LedgerDri
     assert await ledger.get_balance(agent, chart.COMMISSION) == 8_00  # on the whole amount
 
 
-async def test_an_undone_cash_in_gives_its_match_back(ledger: LedgerDriver) -> None:
+@pytest.mark.parametrize("is_family", [False, True])
+async def test_an_undone_cash_in_gives_its_match_back(
+    ledger: LedgerDriver, is_family: bool
+) -> None:
     """Otherwise, an agent would earn on money that was only cashed out before."""
     await remove_limits(ledger)
     agent, subscriber = await ledger.create_agent(900_00), await ledger.create_subscriber(1_000_00)
-    await submit(ledger, build_cash_out(agent, subscriber, 400_00))
+    payer = await ledger.create_agent(parent=agent) if is_family else agent
+    await submit(ledger, build_cash_out(payer, subscriber, 400_00))
     cash_in = await submit(ledger, build_cash_in(agent, subscriber, 400_00))
     for amount in (100_00, None):
         assert (await reverse(ledger, cash_in, amount)).code is None

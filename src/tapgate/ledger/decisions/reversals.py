@@ -265,7 +265,7 @@ class UndoneAmount:
         original = self._original
         if original.type not in chart.CASH_TYPES:
             return []
-        pair = get_pair(original.type, self._payee.id, self._payer.id)
+        pair = get_pair(self._state, original.type, self._payee.id, self._payer.id)
         movements = {row.transaction_id: row for row in self._state.cash_movements.get(pair, ())}
         undone, shares = self._amount, []
         if original.type == chart.AGENT_CASHIN:

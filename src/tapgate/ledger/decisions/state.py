@@ -123,12 +123,17 @@ class Agent(msgspec.Struct, gc=False):
     commission_remainder: int = 0  # rounding error owed to the agent; negative if overpaid
     is_changed: bool = False
 
+    @property
+    def family_id(self) -> int:
+        """The super-agent, for itself and all its sub-agents, which share floats."""
+        return self.id if self.parent_agent_id is None else self.parent_agent_id
+
 
 class CashPair(NamedTuple):
-    """Customer and agent accounts that exchange cash."""
+    """Customer's wallet and agent family that exchange cash."""
 
     wallet_id: int
-    float_id: int
+    family_id: int
 
 
 class EarnedCommission(NamedTuple):

@@ -88,6 +88,8 @@ _SELECT_LOCKED = f"""
 _CARD_COLUMN_COUNT = 14
 #: Type of a key table's first column.
 _KEY_TYPES = {"idempotency_keys": "text", "partner_references": "bigint"}
+#: Stored cash-in or cash-out, and its type, sender's and receiver's account.
+StoredCash = tuple[StoredTransaction, tuple[str, int, int]]
 _AGENT_TYPES = chart.CASH_TYPES | {chart.AGENT_TRANSFER}
 
 
@@ -229,7 +231,7 @@ async def _load_rows(
             build_reference_query(keys.partner_references),
             _build_card_query(keys),
             _build_pin_query(state, commands),
-            _build_agent_query(state, commands),
+            _build_agent_query(state, commands, keys),
             _build_wrong_pin_query(state, commands),
             _build_restricted_query(state, commands),
             *compliance_windows.build_queries(state, commands),
@@ -394,7 +396,9 @@ def _build_pin_query(state: State, commands: Sequence[LedgerCommand]) -> Query |
     )
 
 
-def _build_agent_query(state: State, commands: Sequence[LedgerCommand]) -> Query | None:
+def _build_agent_query(
+    state: State, commands: Sequence[LedgerCommand], keys: BatchKeys
+) -> Query | None:
     """Return a query for agents, which are never identified by a card."""
     agent_ids = [
         account.owner_id
@@ -403,10 +407,8 @@ def _build_agent_query(state: State, commands: Sequence[LedgerCommand]) -> Query
         for party in (command.payer, command.payee)
         if (account := state.find_party(party)[0]) is not None and account.kind == chart.FLOAT
     ]
-    agent_ids += [
-        state.accounts[earned_commission.get_pair(row.type, payer, payee).float_id].owner_id
-        for row, payer, payee in _list_held_cash(state)
-    ]
+    cash = [*_list_held_cash(state), *_list_undone_cash(state, keys)]
+    agent_ids += [earned_commission.get_agent_id(state, *accounts) for _, accounts in cash]
     if not agent_ids:
         return None
     return Query(
@@ -416,10 +418,18 @@ def _build_agent_query(state: State, commands: Sequence[LedgerCommand]) -> Query
     )
 
 
-def _list_held_cash(state: State) -> list[tuple[StoredTransaction, int, int]]:
+def _list_undone_cash(state: State, keys: BatchKeys) -> list[StoredCash]:
+    return [
+        (row, (row.type, row.from_account, row.to_account))
+        for row in undo_loader.list_cash(state, keys)
+        if row.from_account is not None
+    ]
+
+
+def _list_held_cash(state: State) -> list[StoredCash]:
     """Return the cash-ins and cash-outs under review that this batch may release."""
     return [
-        (row, row.from_account, row.to_account)
+        (row, (row.type, row.from_account, row.to_account))
         for row in state.transactions.values()
         if row.status == chart.UNDER_REVIEW
         and row.type in chart.CASH_TYPES
@@ -431,20 +441,18 @@ async def _load_cash_movements(
     tx: Any, state: State, commands: Sequence[LedgerCommand], keys: BatchKeys
 ) -> None:
     since = {
-        earned_commission.get_pair(command.type, payer.id, payee.id): state.now
+        earned_commission.get_pair(state, command.type, payer.id, payee.id): state.now
         for command in commands
         if isinstance(command, Command) and command.type in chart.CASH_TYPES
         if (payer := state.find_party(command.payer)[0]) is not None
         and (payee := state.find_party(command.payee)[0]) is not None
     }
-    for row, from_account, to_account in _list_held_cash(state):
-        pair = earned_commission.get_pair(row.type, from_account, to_account)
+    for row, accounts in _list_held_cash(state):
+        pair = earned_commission.get_pair(state, *accounts)
         since[pair] = min(since.get(pair, state.now), row.created_at)
-    for row in undo_loader.list_cash(state, keys):
-        assert row.from_account is not None
+    for _, accounts in _list_undone_cash(state, keys):
         # All movements that any later cash movement can be matched with.
-        pair = earned_commission.get_pair(row.type, row.from_account, row.to_account)
-        since[pair] = state.now - MAX_LOOKBACK
+        since[earned_commission.get_pair(state, *accounts)] = state.now - MAX_LOOKBACK
     if since:
         state.cash_movements = await earned_commission.load_movements(
             tx,

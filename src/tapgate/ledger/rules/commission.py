@@ -1,7 +1,9 @@
 """Commission on cash-in and cash-out, earned only once on money that goes back and forth.
 
-A cash-in is matched with the same customer's cash-outs at the same agent within the last 24 hours,
-oldest first, and earns commission only on the unmatched rest. A cash-out is matched in the same way
+A cash-in is matched with the same customer's cash-outs at the same agent family, a super-agent and
+all its sub-agents, within the last 24 hours, oldest first, and earns commission only on the
+unmatched rest. A family passes floats on, so otherwise the same money could earn at each of its
+agents. A cash-out is matched in the same way
 with the matched part of recent cash-ins: money that was withdrawn, deposited again and is now
 withdrawn again. Later movements can match each amount at most once.
 """

@@ -290,15 +290,23 @@ STATE_INVARIANTS: Final[dict[str, str]] = {
             FROM entries e JOIN accounts a ON a.id = e.debit_account
             WHERE a.kind = 'commission_expense'
               AND e.transaction_id IN (SELECT transaction_id FROM recent)
-            GROUP BY 1)
+            GROUP BY 1
+        ), families AS (
+            SELECT account_id, coalesce(parent_agent_id, id) AS id FROM agents)
         SELECT 'txn_', m.transaction_id, 'matched with a transaction that it does not reverse'
         FROM recent m
         LEFT JOIN transactions later ON later.id = m.transaction_id
         LEFT JOIN transactions earlier ON earlier.id = m.matched_id
+        LEFT JOIN families ON families.account_id
+             = CASE later.type WHEN 'agent_cashin' THEN later.from_account ELSE later.to_account END
+        LEFT JOIN families same ON same.id = families.id AND same.account_id
+             = CASE later.type WHEN 'agent_cashin' THEN earlier.to_account
+                               ELSE earlier.from_account END
         WHERE ((later.type, earlier.type) IN (('agent_cashin', 'agent_cashout'),
                                               ('agent_cashout', 'agent_cashin'))
-               AND later.from_account = earlier.to_account
-               AND later.to_account = earlier.from_account AND m.amount > 0
+               AND CASE later.type WHEN 'agent_cashin' THEN later.to_account = earlier.from_account
+                                   ELSE later.from_account = earlier.to_account END
+               AND same.id IS NOT NULL AND m.amount > 0
                AND later.completed_at IS NOT NULL AND earlier.completed_at IS NOT NULL)
               IS NOT TRUE
           AND (later.type = 'reversal' AND later.completed_at IS NOT NULL
