@@ -11,6 +11,7 @@ import jwt
 import pyotp
 import pytest
 
+from builders.approvals import set_email
 from builders.auth import EMAIL, PASSWORD, Headers, get_previous_code
 from builders.passkeys import PasskeyClient, build_passkey
 from builders.single_sign_on import LOGIN_URL, SsoClient
@@ -212,6 +213,21 @@ async def test_local_account_is_not_taken_over_without_its_password(
     assert parse_error(wrong) == (401, "UNAUTHORIZED")
     assert await harness.database.fetchval("SELECT count(*) FROM admin_identities") == 0
     assert (await get_me(harness, ada))["email"] == EMAIL
+
+
+async def test_address_of_a_disabled_owner_user_does_not_stop_a_sign_in(
+    sso: SsoClient, provider: FakeProvider, harness: Harness, ada: Headers
+) -> None:
+    """A manager can use the address of a future colleague first."""
+    shop = await harness.get_processor_id(await harness.create_processor())
+    squatter = await harness.create_owner_user("K", shop)
+    await set_email(harness, squatter, "cfo@platform.example")
+    provider.claims = {"email": "cfo@platform.example"}
+    assert parse_error(await sso.log_in()) == (409, "DUPLICATE_EMAIL")
+    disable = f"/api/v1/admin/users/{squatter.id}/disable"
+    assert (await harness.post(disable, headers=ada)).status_code == 200
+    me = await get_me(harness, await sso.require_login(email="cfo@platform.example"))
+    assert (me["email"], me["id"] == squatter.id) == ("cfo@platform.example", False)
 
 
 async def test_password_links_a_local_account(

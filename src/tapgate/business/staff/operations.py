@@ -128,6 +128,8 @@ async def create(
     """
     if owner is not None:
         await require_not_terminated(tx, owner)
+    if not _is_of_owner(actor):
+        await _release_email(tx, actor, email)
         await owner_limits.require_room(tx, owner_limits.USERS, owner)
     async with keep_enough_approvers(tx, makers):
         row = await queries.insert(tx, email, name, role, password_hash, owner)
@@ -384,16 +386,20 @@ async def disable(
 ) -> asyncpg.Record:
     """Disable an admin, and end the admin's sessions and invitation link.
 
-    Admins cannot disable themselves. The last active `system_admin`, and the last one with a
-    password, cannot be disabled. Nor can admins whose loss would leave too few people to approve
-    requests. Waits up to one second for every process to apply the change.
+    Admins cannot disable themselves. The platform can disable an account that its owner has
+    disabled, which the owner then cannot enable. The last active `system_admin`, and the last one
+    with a password, cannot be disabled. Nor can admins whose loss would leave too few people to
+    approve requests. Waits up to one second for every process to apply the change.
     """
     await approval_rules.lock(tx)
     system_admins = await queries.lock_active_system_admins(tx)
     before = await queries.get(tx, admin_id, for_update=True)
     if _is_self(actor, admin_id):
         raise _build_forbidden_error("You can't disable your own account.")
-    if before["status"] == AdminStatus.DISABLED:
+    is_owner = _is_of_owner(actor)
+    if before["status"] == AdminStatus.DISABLED and (
+        is_owner or not await queries.is_disabled_by_owner(tx, admin_id)
+    ):
         raise ApiError(Code.ALREADY_BLOCKED, "This admin is already disabled.")
     if system_admins.is_required(admin_id):
         raise _build_forbidden_error(_describe_required(system_admins, "be disabled"))
@@ -407,11 +413,25 @@ async def disable(
 async def enable(
     tx: Transaction, actor: Actor, admin_id: int, *, makers: RolesByOperation
 ) -> asyncpg.Record:
-    """Enable an admin, unless too few people could approve the admin's requests."""
+    """Enable an admin, unless too few people could approve the admin's requests.
+
+    An owner's user enables only accounts that a user of this owner has disabled.
+    """
     await approval_rules.lock(tx)
     before = await queries.get(tx, admin_id, for_update=True)
     if before["status"] == AdminStatus.ACTIVE:
         raise ApiError(Code.NOT_BLOCKED, "This admin is not disabled.")
+    if _is_of_owner(actor) and not await queries.is_disabled_by_owner(tx, admin_id):
+        raise ApiError(
+            Code.FORBIDDEN,
+            "The platform has disabled this account. Ask support to enable it.",
+            details={"required": [AdminRole.SYSTEM_ADMIN]},
+        )
+    if _has_released_email(before):
+        raise ApiError(
+            Code.DUPLICATE_EMAIL,
+            "Another account has the email address of this account. Create a new account.",
+        )
     async with keep_enough_approvers(tx, makers):
         return await _change_status(tx, actor, before, "enabled", AdminStatus.ACTIVE)
 
@@ -431,4 +451,40 @@ async def _change_status(
     await trail.record(
         tx, actor, before["id"], action, changes={"status": (before["status"], status)}
     )
-    return await queries.set_status(tx, before["id"], status)
+    disabled_by = None
+    if status == AdminStatus.DISABLED and actor.principal is not None:
+        disabled_by = actor.principal.admin_id
+    return await queries.set_status(tx, before["id"], status, disabled_by=disabled_by)
+
+
+def _is_of_owner(actor: Actor) -> bool:
+    return actor.principal is not None and actor.principal.owner is not None
+
+
+async def _release_email(tx: Transaction, actor: Actor, email: str) -> None:
+    """Let the platform use the address of a disabled owner user for a new account.
+
+    Sign-in names are unique, and owners choose them without an approval. The new account takes over
+    nothing. The old one keeps its identity, which ignores the part after a plus sign.
+    """
+    found = await queries.lock_by_email(tx, email)
+    if found is None or found["owner_id"] is None:
+        return
+    public_id = ids.encode(ids.ADMIN, found["id"])
+    if found["status"] == AdminStatus.ACTIVE:
+        raise ApiError(
+            Code.DUPLICATE_EMAIL,
+            "A user of a merchant, partner or agent has this email address. Disable the user "
+            "first, which releases the address.",
+            details={"id": public_id},
+        )
+    local, _, domain = email.rpartition("@")
+    released = f"{local}+{public_id}@{domain}"
+    await queries.change_email(tx, found["id"], released)
+    reason = "Address used for a new account"
+    changes = {"email": (email, released)}
+    await trail.record(tx, actor, found["id"], "updated", changes=changes, reason=reason)
+
+
+def _has_released_email(admin: asyncpg.Record) -> bool:
+    return f"+{ids.encode(ids.ADMIN, admin['id'])}@" in admin["email"]

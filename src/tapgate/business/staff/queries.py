@@ -61,9 +61,37 @@ async def insert(
     )
 
 
-async def set_status(tx: asyncpg.Connection, admin_id: int, status: str) -> asyncpg.Record:
+async def set_status(
+    tx: asyncpg.Connection, admin_id: int, status: str, *, disabled_by: int | None = None
+) -> asyncpg.Record:
     return await tx.fetchrow(
-        f"UPDATE admins SET status = $2 WHERE id = $1 RETURNING {_COLUMNS}", admin_id, status
+        f"""UPDATE admins SET status = $2, disabled_by = $3 WHERE id = $1
+            RETURNING {_COLUMNS}""",
+        admin_id,
+        status,
+        disabled_by,
+    )
+
+
+async def is_disabled_by_owner(tx: Transaction, admin_id: int) -> bool:
+    """Return whether a user of the same owner disabled the account."""
+    return bool(
+        await tx.fetchval(
+            """SELECT disabler.owner_id = disabled.owner_id FROM admins disabled
+               JOIN admins disabler ON disabler.id = disabled.disabled_by
+               WHERE disabled.id = $1""",
+            admin_id,
+        )
+    )
+
+
+async def change_email(tx: Transaction, admin_id: int, email: str) -> None:
+    await tx.execute("UPDATE admins SET email = $2 WHERE id = $1", admin_id, email)
+
+
+async def lock_by_email(tx: Transaction, email: str) -> asyncpg.Record | None:
+    return await tx.fetchrow(
+        f"SELECT {_COLUMNS} FROM admins WHERE email = $1 FOR NO KEY UPDATE", email.lower()
     )
 
 
@@ -151,6 +179,16 @@ async def delete_identity(tx: Transaction, admin_id: int) -> str | None:
 
 async def find_by_email(source: Database | asyncpg.Connection, email: str) -> asyncpg.Record | None:
     return await source.fetchrow(f"SELECT {_COLUMNS} FROM admins WHERE email = $1", email.lower())
+
+
+async def find_sso_candidate(
+    source: Database | asyncpg.Connection, email: str
+) -> asyncpg.Record | None:
+    """Return the admin with an identity's address, unless a new account would get the address."""
+    found = await find_by_email(source, email)
+    if found is not None and found["owner_id"] is not None and found["status"] == "disabled":
+        return None
+    return found
 
 
 async def list_signed_in(tx: Transaction) -> list[int]:

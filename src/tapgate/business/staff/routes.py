@@ -497,6 +497,10 @@ async def disable_admin(request: RequestContext, tx: Transaction, id: AdminId) -
     before the response is sent. Disabling yourself or the last active `system_admin` fails with
     403. If too few people could then approve requests under an approval rule, it fails with 422,
     and `details.missing` lists the operations.
+
+    A merchant's user that a merchant_manager has disabled can be disabled again by the platform:
+    then only the platform can enable the user. The platform can use the email address of a disabled
+    user of a merchant, partner or agent for a new account.
     """
     services, auth = request.services, request.services.authenticator
     row = await operations.disable(
@@ -515,13 +519,15 @@ async def disable_admin(request: RequestContext, tx: Transaction, id: AdminId) -
     access=_SYSTEM_ADMIN,
     step_up=True,
     guard=Guard(describe_change, Operation.ADMIN_USERS),
-    errors=(Code.NOT_BLOCKED,),
+    errors=(Code.NOT_BLOCKED, Code.DUPLICATE_EMAIL),
     owners=_OWN_USER_ROW,
 )
 async def enable_admin(request: GuardedRequest, tx: Transaction, id: AdminId) -> Admin:
     """Enable a disabled admin.
 
-    The password is unchanged. Ended sessions are not restored.
+    The password is unchanged. Ended sessions are not restored. A merchant_manager cannot enable a
+    user that the platform has disabled (403). A user whose email address belongs to a newer account
+    cannot be enabled (409).
     """
     row = await operations.enable(tx, request.actor, id, makers=request.services.guarded_roles)
     return model.to_record(row)

@@ -319,6 +319,10 @@ class AdminOperations(OperationGroup[M]):
         fails with 403. If too few people could then approve requests under an approval rule, it
         fails with 422, and `details.missing` lists the operations.
 
+        A merchant's user that a merchant_manager has disabled can be disabled again by the
+        platform: then only the platform can enable the user. The platform can use the email address
+        of a disabled user of a merchant, partner or agent for a new account.
+
         Access: an admin (system_admin). Owner roles: merchant_manager. An admin with a second
         factor must have verified it recently.
 
@@ -330,7 +334,9 @@ class AdminOperations(OperationGroup[M]):
     def enable(self, id: str) -> Admin:
         """Enable a disabled admin.
 
-        The password is unchanged. Ended sessions are not restored.
+        The password is unchanged. Ended sessions are not restored. A merchant_manager cannot enable
+        a user that the platform has disabled (403). A user whose email address belongs to a newer
+        account cannot be enabled (409).
 
         Access: an admin (system_admin). Owner roles: merchant_manager. An admin with a second
         factor must have verified it recently.

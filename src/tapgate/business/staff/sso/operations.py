@@ -139,7 +139,7 @@ async def _update(
     """
     system_admins = await admin_queries.lock_active_system_admins(tx)
     before = await admin_queries.get(tx, admin_id, for_update=True)
-    other = await admin_queries.find_by_email(tx, sign_in.identity.email)
+    other = await admin_queries.find_sso_candidate(tx, sign_in.identity.email)
     if other is not None and other["id"] != admin_id:
         raise _build_refusal("Another admin has your new email address.")
     if sign_in.role == before["role"]:

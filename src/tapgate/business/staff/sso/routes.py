@@ -241,7 +241,7 @@ async def _find_local_admin(database: Database, identity: Identity) -> asyncpg.R
     former_id = await queries.find_former_admin(database, identity)
     if former_id is not None:
         return await admin_queries.get(database, former_id)
-    return await admin_queries.find_by_email(database, identity.email)
+    return await admin_queries.find_sso_candidate(database, identity.email)
 
 
 def _require_role(identity: Identity) -> str:
