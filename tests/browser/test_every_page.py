@@ -306,7 +306,8 @@ async def _find_parameter(ada: Admin, action: Action) -> tuple[str, str]:
     if name == "kyc_level":
         return name, action.name[-1]
     path = path[: parameter.start() - 1].removeprefix("/api/v1/")
-    records = require_success(await ada.get(path, limit=100))["data"]
+    # Not every list has pages.
+    records = require_success(await ada.get(path))["data"]
     if action in CHANGE_ACTIONS.values():
         records = [record for record in records if CHANGE_ACTIONS[record["type"]] == action]
     return name, records[0][name]
