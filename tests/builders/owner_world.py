@@ -4,6 +4,7 @@ Each world has a merchant, a partner and an agent with customers, payments, payo
 disputes, keys, terminals, users, webhook endpoints with deliveries, logged requests and statements.
 """
 
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from builders.disputes import DisputeDriver
@@ -15,7 +16,7 @@ from builders.participants import (
     get_partner_auth,
 )
 from builders.payouts import create_bank_account, request_payout
-from harness import PIN, BearerAuth, Harness, HmacAuth
+from harness import PIN, BearerAuth, Harness, HmacAuth, insert_row
 from tapgate.auth.owners import OWNER_PREFIXES
 from tapgate_client import ids
 from tapgate_client.schemas.admin import Scope
@@ -177,6 +178,8 @@ class OwnerWorld:
             )
             assert asked.status_code == 201, asked.text
             self.add(asked.json()["id"])
+            if role != "G":
+                await self._create_approval(user.id)
         for role, prefix in zip("MPG", OWNER_PREFIXES.values(), strict=True):
             owner_id = self.get_owner(prefix)
             key = await harness.create_api_key(*sorted(Scope), owner_id=owner_id)
@@ -184,6 +187,29 @@ class OwnerWorld:
             self.callers.append(OwnerCaller(f"key {role}", key, role, True, owner_id))
             used = await harness.get(f"{V1}/me/owner", auth=key)
             assert used.status_code == 200, used.text
+
+    async def _create_approval(self, maker: str) -> None:
+        """Store a request that waits for approval, as if a rule had held it."""
+        services = self.harness.services
+        approval_id, now = services.new_id(), services.clock()
+        await insert_row(
+            services.database,
+            "approvals",
+            id=approval_id,
+            operation="refunds",
+            operations=["refunds"],
+            summary=f"Refund {self.mark}",
+            changes={},
+            sealed_request=b"",
+            maker_id=ids.decode(ids.ADMIN, maker),
+            maker_person=self.mark,
+            roles=["system_admin"],
+            required_approvers=1,
+            created_at=now,
+            expires_at=now + timedelta(hours=1),
+            updated_at=now,
+        )
+        self.add(ids.encode(ids.APPROVAL, approval_id))
 
     async def _load_generated(self) -> None:
         """Add the IDs of logged requests and of deliveries."""

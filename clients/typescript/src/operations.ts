@@ -2427,9 +2427,10 @@ export class Operations extends Transport {
    * List approvals, newest first.
    *
    * A `system_admin` sees all approvals. Other admins see their own requests and those that their
-   * role may approve.
+   * role may approve. Users of a merchant or partner see their own requests, without the people who
+   * decided.
    *
-   * Access: an admin with any role.
+   * Access: an admin with any role. Owner roles: merchant_cashier, merchant_manager, partner_user.
    */
   listApprovals(query: { limit?: number; cursor?: string; status?: schemas.ApprovalStatus; operation?: schemas.ApprovalOperation; maker?: string; resource_id?: string; } = {}, options?: RequestOptions): List<schemas.ApprovalPage, schemas.ApprovalRecord> {
     return this.list("GET", `/api/v1/approvals`, { query }, options);
@@ -2443,7 +2444,7 @@ export class Operations extends Transport {
    * who executed the request, in the `approve` response if the request was executed by then.
    * `disclosed` is true if `result` has such values.
    *
-   * Access: an admin with any role.
+   * Access: an admin with any role. Owner roles: merchant_cashier, merchant_manager, partner_user.
    */
   getApproval(id: string, options?: RequestOptions): Promise<schemas.ApprovalRecord> {
     return this.send("GET", `/api/v1/approvals/${encodeURIComponent(id)}`, {}, options);

@@ -122,6 +122,13 @@ FLOAT_REQUESTS: Final = OwnedRows("float_requests", "f", "f.agent_id = {owner}")
 SUPPORT_REQUESTS: Final = OwnedRows(
     "support_requests", "r", "r.owner_id = {owner}", user="r.opened_by"
 )
+APPROVALS: Final = OwnedRows(
+    "approvals",
+    "a",
+    """EXISTS (SELECT FROM admins requester
+               WHERE requester.id = a.maker_id AND requester.owner_id = {owner})""",
+    user="a.maker_id",
+)
 AGENTS: Final = OwnedRows("agents", "p", "{owner} IN (p.id, p.parent_agent_id)")
 
 

@@ -25,6 +25,7 @@ _LISTS = {
     "/portal/webhooks": "MP",
     "/portal/request-logs": "MP",
     "/portal/api": "MP",
+    "/portal/approvals": "MKP",
     "/portal/team": "M",
     "/portal/statements": "MPG",
     "/portal/support": "MKPG",
@@ -42,6 +43,7 @@ _ITEMS = {
     "/portal/payouts/{id}": ("MPG", ids.PAYOUT),
     "/portal/disputes/{id}": ("MK", ids.DISPUTE),
     "/portal/support/{id}": ("MKPG", ids.SUPPORT_REQUEST),
+    "/portal/approvals/{id}": ("MKP", ids.APPROVAL),
     "/portal/webhooks/{id}": ("MP", ids.WEBHOOK_ENDPOINT),
     "/portal/request-logs/{id}": ("MP", ids.REQUEST_LOG),
 }
@@ -84,6 +86,7 @@ async def test_role_reaches_its_pages_and_navigation_shows_only_these(
         "/portal/transactions/export",
         "/portal/request-logs",
         "/portal/api",
+        "/portal/approvals",
     }
     assert set(navigation) == {path for path, roles in _LISTS.items() if role in roles} - unlisted
 

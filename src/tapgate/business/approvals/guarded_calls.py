@@ -27,9 +27,11 @@ from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.approvals import ApprovalResponse, Operation
 
-#: Operations that approval rules also hold for an owner's users: money leaves the platform, or goes
-#: back to a customer. An owner's keys, terminals and users affect no other owner.
-_OWNER_OPERATIONS: Final = frozenset({Operation.PAYOUTS, Operation.REFUNDS})
+#: Operations that approval rules also hold for an owner's users: money leaves the platform or goes
+#: back to a customer, and keys with which a terminal refunds. Others affect only the owner.
+_OWNER_OPERATIONS: Final = frozenset(
+    {Operation.PAYOUTS, Operation.REFUNDS, Operation.MERCHANT_KEYS}
+)
 #: Principals whose requests can be held. An API key acts for the admin who created it.
 _GUARDED_KINDS: Final = ("admin", "api_key")
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from tapgate.auth.owners import APPROVALS, OwnerView, limit_to_owner
 from tapgate.auth.principals import Principal
 from tapgate.business.approval_rules.model import Rule
 from tapgate.business.approval_rules.people import Person
@@ -191,10 +192,15 @@ def require_visible(principal: Principal, approval: Approval) -> None:
 
 
 async def list_page(
-    database: Database, filters: ApprovalFilters, principal: Principal, now: datetime
+    database: Database,
+    filters: ApprovalFilters,
+    principal: Principal,
+    now: datetime,
+    view: OwnerView | None,
 ) -> list[Approval]:
     """Return a page of the approvals that an admin can see, newest first."""
     conditions = PageConditions(filters, "a.id")
+    limit_to_owner(conditions, view, APPROVALS)
     if filters.status in (ApprovalStatus.PENDING, ApprovalStatus.EXPIRED):
         # A pending approval expires even if this is not stored yet.
         expired = f"(a.status = 'expired' OR a.expires_at <= {conditions.bind(now)})"

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from itertools import chain
 
+import msgspec
+
 from tapgate.auth.disclosure import find_hidden_subjects
 from tapgate.business.approvals import model, queries
 from tapgate.business.approvals.model import Approval
@@ -28,7 +30,7 @@ async def build_all(
     hidden = await find_hidden_subjects(
         reader, request.principal, now, set(chain(*subjects.values()))
     )
-    return [
+    built = [
         model.to_record(
             approval,
             decisions[approval.id],
@@ -38,3 +40,7 @@ async def build_all(
         )
         for approval in approvals
     ]
+    if request.principal.owner is None:
+        return built
+    # An owner's user does not learn which admins decide.
+    return [msgspec.structs.replace(record, approvers=[], decisions=[]) for record in built]

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from tapgate.auth.owners import APPROVALS
 from tapgate.business.approval_rules.check import load_approver_counts, require_enough_approvers
 from tapgate.business.approval_rules.model import build_rule_change_requirement
 from tapgate.business.approval_rules.people import RolesByOperation
@@ -14,7 +15,7 @@ from tapgate.core.records import ApprovalId
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
-from tapgate.http.api.owner_access import NEVER
+from tapgate.http.api.owner_access import NEVER, Binding, OwnerAccess
 from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.database import Database
@@ -44,6 +45,9 @@ endpoints = Endpoints(
     owners=NEVER,
 )
 
+#: An owner's user reads the requests that the user made.
+_OWN_LIST = OwnerAccess(binding=Binding.LIST, roles="MKP", rows=APPROVALS, key_roles="")
+_OWN_REQUEST = OwnerAccess(binding=Binding.ROW, roles="MKP", rows=APPROVALS, key_roles="")
 _DECISION_ERRORS = (Code.APPROVAL_NOT_PENDING,)
 
 
@@ -146,21 +150,24 @@ async def _build_rules_record(
     )
 
 
-@endpoints.get("")
+@endpoints.get("", owners=_OWN_LIST)
 async def list_approvals(request: RequestContext, query: ApprovalFilters) -> Page[ApprovalRecord]:
     """List approvals, newest first.
 
     A `system_admin` sees all approvals. Other admins see their own requests and those that their
-    role may approve.
+    role may approve. Users of a merchant or partner see their own requests, without the people who
+    decided.
     """
     services = request.services
-    rows = await queries.list_page(services.database, query, request.principal, services.clock())
+    rows = await queries.list_page(
+        services.database, query, request.principal, services.clock(), request.owner_view
+    )
     built = await records.build_all(request, services.database, rows)
     by_id = {row.id: record for row, record in zip(rows, built, strict=True)}
     return paginate(rows, query, lambda row: by_id[row.id])
 
 
-@endpoints.get("/{id}", compresses=False)  # the result may contain a secret
+@endpoints.get("/{id}", owners=_OWN_REQUEST, compresses=False)  # the result may contain a secret
 async def get_approval(request: RequestContext, id: ApprovalId) -> ApprovalRecord:
     """Get an approval.
 

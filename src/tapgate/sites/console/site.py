@@ -119,8 +119,7 @@ class PageSite:
         except ApiError as error:
             return _render_error(request, error)
         except RequestHeldError as held:
-            is_own = self._site == CONSOLE
-            path = f"/console/approvals/{held.approval.id}" if is_own else request.previous_path
+            path = f"{self._site}/approvals/{held.approval.id}"
             return request.redirect(path, "Sent for approval. Nothing was changed yet.")
         except Exception as error:
             _log.error(

@@ -14,6 +14,7 @@ from tapgate.sites.console.translation.translator import Language, get_translato
 from tapgate.sites.portal.navigation import list_entries
 from tapgate.sites.portal.pages import (
     api_reference,
+    approvals,
     developers,
     disputes,
     home,
@@ -37,6 +38,7 @@ _MODULES: Final = (
     disputes,
     developers,
     api_reference,
+    approvals,
     team,
     statements,
     support,

@@ -73,9 +73,11 @@ class ApprovalsOperations(OperationGroup[M]):
         """List approvals, newest first.
 
         A `system_admin` sees all approvals. Other admins see their own requests and those that
-        their role may approve.
+        their role may approve. Users of a merchant or partner see their own requests, without the
+        people who decided.
 
-        Access: an admin with any role.
+        Access: an admin with any role. Owner roles: merchant_cashier, merchant_manager,
+        partner_user.
 
         Args:
             limit: Maximum number of items.
@@ -99,7 +101,8 @@ class ApprovalsOperations(OperationGroup[M]):
         approver who executed the request, in the `approve` response if the request was executed by
         then. `disclosed` is true if `result` has such values.
 
-        Access: an admin with any role.
+        Access: an admin with any role. Owner roles: merchant_cashier, merchant_manager,
+        partner_user.
 
         Example:
             client.approvals.get("apr_0800000000000")

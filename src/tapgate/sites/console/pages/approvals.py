@@ -145,7 +145,7 @@ async def show_approval(request: PageRequest, id: str) -> Reply[bytes]:
         approval=approval,
         changes=_list_changes(approval["changes"], request.translator),
         effects=list_effects(request, approval),
-        result=_list_result(approval["result"] or {}),
+        result=list_result(approval["result"] or {}),
         can_cancel=is_pending and is_maker,
         can_decide=is_pending
         and not is_maker
@@ -179,12 +179,12 @@ def _to_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _list_result(result: dict[str, Any]) -> list[tuple[str, str]]:
+def list_result(result: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the name and text for each value in a result, including its nested records."""
     rows: list[tuple[str, str]] = []
     for name, value in result.items():
         if isinstance(value, str | int):
             rows.append((name, str(value)))
         elif isinstance(value, dict):
-            rows += [(f"{name} {inner}", text) for inner, text in _list_result(value)]
+            rows += [(f"{name} {inner}", text) for inner, text in list_result(value)]
     return rows
