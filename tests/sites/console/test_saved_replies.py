@@ -70,7 +70,7 @@ async def test_reply_form_uses_the_language_of_an_owners_user(
 
 
 async def test_reply_is_created_edited_and_deleted_on_the_page(
-    support: ConsoleClient, harness: Harness
+    support: ConsoleClient, console_clients: ConsoleClients, harness: Harness
 ) -> None:
     await harness.create_subscriber(phone_number=PHONE, language="fr")
     request = await send_message(harness, "Bonjour")
@@ -92,6 +92,10 @@ async def test_reply_is_created_edited_and_deleted_on_the_page(
     fields = {"label": "B", "texts.en": "Line 3", "texts.fr": "", "position": "2"}
     await support.submit_action("saved_reply.edit", fields, id=reply_id)
     assert (await list_buttons(support, request["id"]))["B"] == "Line 3"
+
+    ada = await console_clients.create_signed_in("A")
+    audit = (await ada.get(f"/console/audit?resource_id={reply_id}")).text
+    assert f'href="{PAGE}#{reply_id}"' in audit and f'id="{reply_id}"' in (await ada.get(PAGE)).text
 
     form = await support.get_partial(f"/console/actions/saved_reply.delete?id={reply_id}")
     assert "Delete this saved reply?" in form.text and "Line 3" in form.text

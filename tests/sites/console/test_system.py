@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from builders.auth import assert_seals
+from builders.payments import PosDriver
 from drivers.console import ConsoleClient, ConsoleClients
 from drivers.webhooks import attempt_due_deliveries
 from harness import BearerAuth, Harness
@@ -69,6 +70,19 @@ async def test_api_requests_are_listed_filtered_and_shown(
     assert field is not None and field[1] != key.id
     named = await ada.get_page_text(f"/console/request-logs?api_key_id={quote(field[1])}")
     assert "GET /api/v1/cards/NONE-1" in named
+
+
+async def test_api_request_and_its_transaction_link_each_other(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    pos = await PosDriver.create(harness, balance="300")
+    transaction = (await pos.pay("100", request_id="till-1")).json()["transaction_id"]
+    await pos.pay("50", request_id="till-2")
+    await harness.services.request_log.flush()
+    path = f"/console/request-logs?transaction_id={transaction}"
+    assert f'href="{path}"' in (await ada.get(f"/console/transactions/{transaction}")).text
+    (log,) = set(re.findall(r"/console/request-logs/log_\w+", (await ada.get(path)).text))
+    assert f'href="/console/transactions/{transaction}"' in (await ada.get(log)).text
 
 
 async def test_webhook_delivery_is_shown_with_payload(ada: ConsoleClient, harness: Harness) -> None:

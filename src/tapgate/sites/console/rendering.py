@@ -56,6 +56,7 @@ _PAGES_BY_PREFIX: Final = {
     ids.FLOAT_REQUEST: ("/console/float-requests/", "GET /api/v1/float-requests/{id}"),
     ids.RECALL: ("/console/recalls/", "GET /api/v1/recalls/{id}"),
     ids.SUPPORT_REQUEST: ("/console/support/", "GET /api/v1/support/requests/{id}"),
+    ids.SAVED_REPLY: ("/console/saved-replies#", "GET /api/v1/support/saved-replies/{id}"),
 }
 #: ID prefixes with a page in the portal, whose paths are those of the console.
 _PORTAL_PREFIXES: Final = frozenset({ids.DISPUTE, ids.PAYOUT, ids.REQUEST_LOG, ids.TRANSACTION})
