@@ -5,7 +5,8 @@ from urllib.parse import unquote_to_bytes
 
 import pytest
 
-from builders.card_proofs import create_signing_pos, list_clone_alerts, tap
+from builders.approvals import approve, build_rule, set_rules
+from builders.card_proofs import create_keyset, create_signing_pos, list_clone_alerts, tap
 from builders.participants import CHILD_PIN, create_card, create_child_card, link_child_card
 from cases import each
 from drivers.console import ConsoleClient, ConsoleClients, contains_digits
@@ -163,6 +164,26 @@ async def test_card_is_personalized_in_two_steps_and_its_keys_are_shown_once(
     await ada.submit_action("card.confirm", {"card_proof.url": url}, serial=serial)
     text = await ada.get_page_text(f"/console/cards/{serial}")
     assert "The card now signs its taps." in text and "last counter 1" in text
+
+
+async def test_keys_of_a_customers_card_are_shown_with_the_approval(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    serial = await harness.create_card((await harness.create_subscriber())["id"])
+    keyset = await create_keyset(harness)
+    await set_rules(harness, build_rule("keysets"))
+    page, form = f"/console/cards/{serial}/personalize", {"keyset_id": keyset["id"]}
+    assert 'name="approval_reason"' in (await ada.post_partial(page, form)).text
+    sent = await ada.post_partial(page, {**form, "approval_reason": "Worn chip"})
+    path = sent.headers["hx-redirect"]
+    assert "Issue new keys for card" in await ada.get_page_text(path)
+    await approve(harness, {"id": path.rpartition("/")[2]})
+    text = await ada.get_page_text(path)
+    keys = set(re.findall(r"[0-9A-F]{32}", text)) - {"0" * 32}  # the URL has zeros
+    assert len(keys) == 5
+    assert "Sdm mac offset" in text
+    later = await ada.get_page_text(path)
+    assert not any(key in later for key in keys)
 
 
 async def test_rejected_taps_are_listed_with_a_link_to_the_alert(
