@@ -36,6 +36,7 @@ _LIST_PATHS: Final = {
     "/portal/webhooks/{id}": "/portal/webhooks",
     "/portal/request-logs/{id}": "/portal/request-logs",
     "/portal/support/{id}": "/portal/support",
+    "/portal/approvals/{id}": "/portal/approvals",
 }
 _PAGES: Final = sorted(
     {page.path for page in chain.from_iterable(PAGES) if page.method == "GET"} - _PARTIAL_PATHS
