@@ -11,6 +11,8 @@ from builders.payments import create_held_transfer, submit_and_get_id
 from builders.payouts import create_bank_account, create_merchant, create_paid_payout
 from harness import BearerAuth, Harness, HmacAuth
 from tapgate.http.api.access import ROLES_BY_LETTER
+from tapgate.http.api.services import Services
+from tapgate.http.endpoint import Endpoint
 from tapgate.ledger import chart
 from tapgate_client import ids
 
@@ -88,6 +90,19 @@ async def get_email(harness: Harness, admin: BearerAuth) -> str:
         "SELECT email FROM admins WHERE id = $1", ids.decode(ids.ADMIN, admin.id)
     )
     return email
+
+
+def find_endpoint(services: Services, method: str, path: str) -> Endpoint:
+    """Return the guarded endpoint of a request."""
+    parts = f"/api/v1{path}".split("/")
+    [found] = [
+        endpoint
+        for endpoint in services.guarded_endpoints.values()
+        if endpoint.method == method
+        and len(names := endpoint.path.split("/")) == len(parts)
+        and all(name[:1] == "{" or name == part for name, part in zip(names, parts, strict=True))
+    ]
+    return found
 
 
 class GuardedRecords:

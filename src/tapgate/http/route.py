@@ -1,6 +1,6 @@
 """Routes: endpoints with their decoders prepared before the first request."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -46,7 +46,7 @@ class Route:
         self.is_unlimited = endpoint.unlimited
         self.is_report = endpoint.report
         self.body_limit = endpoint.body_limit
-        self._handler = _open_transaction(endpoint) if endpoint.takes_tx else endpoint.handler
+        self._handler = open_transaction(endpoint) if endpoint.takes_tx else endpoint.handler
         self._path_parameters = endpoint.path_parameters
         self._id_prefixes = endpoint.id_prefixes
         self._decode_body = build_body_decoder(endpoint, currency)
@@ -78,14 +78,20 @@ class Route:
         return arguments
 
 
-def _open_transaction(endpoint: Endpoint) -> Handler:
-    """Return the handler with a database transaction for its parameter `tx`."""
+async def _run_handler(
+    endpoint: Endpoint, request: Any, tx: Any, arguments: Mapping[str, Any]
+) -> Any:
+    return await endpoint.handler(request, tx=tx, **arguments)
+
+
+def open_transaction(endpoint: Endpoint, run: Handler = _run_handler) -> Handler:
+    """Return the handler, run in a database transaction for its parameter `tx`."""
 
     async def handle(request: BaseRequestContext, **arguments: Any) -> Any:
         if endpoint.prepare is not None:
             arguments |= await endpoint.run_preparation(request, arguments)
         async with request.services.transaction() as tx:
-            return await endpoint.handler(request, tx=tx, **arguments)
+            return await run(endpoint, request, tx, arguments)
 
     return handle
 

@@ -6,11 +6,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from builders.approvals import GuardedRecords, approve, build_rule, decide, require_held, set_rules
+from builders.approvals import (
+    GuardedRecords,
+    approve,
+    build_rule,
+    decide,
+    find_endpoint,
+    require_held,
+    set_rules,
+)
 from builders.payouts import create_merchant, fund_owner, get_balance, post_payout
 from harness import Harness
 from tapgate.business.finance.payouts import routes
-from tapgate.http.api.services import Services
 from tapgate.http.endpoint import Endpoint
 from tapgate.server.gateway import list_endpoints
 from tapgate_client.errors import unavailable
@@ -117,15 +124,3 @@ async def test_no_repeated_request_moves_more_than_was_checked(
         paths.add(endpoint.path)
     guarded = {item.path for item in list_endpoints() if item.moves_money and item.guard}
     assert guarded - paths == {"/api/v1/float-requests/{id}/fund"}
-
-
-def find_endpoint(services: Services, method: str, path: str) -> Endpoint:
-    parts = f"/api/v1{path}".split("/")
-    [found] = [
-        endpoint
-        for endpoint in services.guarded_endpoints.values()
-        if endpoint.method == method
-        and len(names := endpoint.path.split("/")) == len(parts)
-        and all(name[:1] == "{" or name == part for name, part in zip(names, parts, strict=True))
-    ]
-    return found

@@ -19,7 +19,7 @@ from tapgate.business.approvals import model, operations, queries, stored_calls
 from tapgate.business.approvals.model import Approval
 from tapgate.business.approvals.stored_calls import StoredCall
 from tapgate.http.api.access import require_field_access
-from tapgate.http.api.guards import ApprovedCall, Proposal
+from tapgate.http.api.guards import ApprovedCall, Proposal, describe, run_in_transaction
 from tapgate.http.api.owner_access import bind, get_rejection
 from tapgate.http.api.request_context import ApprovedRequest
 from tapgate.http.api.services import Services
@@ -95,7 +95,7 @@ async def _run(services: Services, approval: Approval) -> None:
     if endpoint.field_access:
         fields = msgspec.structs.asdict(arguments["body"])
         require_field_access(endpoint.field_access, maker, fields)
-    proposal = await endpoint.guard.describe(request, **arguments)
+    proposal = await describe(endpoint, request, arguments)
     _require_unchanged(approval, proposal, arguments.get("body"))
     if endpoint.takes_tx:
         await _call_in_transaction(request, approval, endpoint, arguments)
@@ -196,7 +196,7 @@ async def _call_in_transaction(
         if current.status != ApprovalStatus.APPROVED:
             return
         try:
-            response = await endpoint.handler(request, tx=tx, **arguments, **prepared)
+            response = await run_in_transaction(endpoint, request, tx, {**arguments, **prepared})
         except RaiseAfterCommit as rejection:
             raise rejection.error from None
         result, has_link = _to_result(response), model.has_link(_get_body(response))

@@ -16,7 +16,7 @@ from tapgate.business.approvals.model import Approval
 from tapgate.business.approvals.queries import CountedCall, Maker
 from tapgate.business.approvals.stored_calls import StoredCall
 from tapgate.http.api import approval_reason
-from tapgate.http.api.guards import Proposal, Requirement
+from tapgate.http.api.guards import Proposal, Requirement, describe
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoint, Reply
@@ -56,7 +56,7 @@ async def run_guarded(
         return await handle()
     if caller.owner is not None and _OWNER_OPERATIONS.isdisjoint(guard.operations):
         return await handle()
-    proposal = await guard.describe(request, **arguments)
+    proposal = await describe(endpoint, request, arguments)
     if proposal is None:
         return await handle()
     if not {*proposal.operations} <= {*guard.operations}:

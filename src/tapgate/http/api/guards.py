@@ -2,8 +2,12 @@
 
 An endpoint declares `guard=Guard(describe, *operations)`. `describe` takes the handler's arguments
 and returns what the request would do, or None if approval rules do not apply to this request.
+
+`describe` reads what may change before the handler locks it. A handler with a database transaction
+therefore runs with `run_in_transaction`, which describes the request again before it commits.
 """
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import StrEnum
@@ -12,7 +16,7 @@ from typing import Any
 import msgspec
 
 from tapgate.http.endpoint import Endpoint
-from tapgate_client.errors import ApiError
+from tapgate_client.errors import ApiError, unavailable
 from tapgate_client.schemas.admin import AdminRole
 from tapgate_client.schemas.approvals import Operation
 
@@ -54,6 +58,12 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     rejection: ApiError | None = None
 
 
+class Description(msgspec.Struct, frozen=True):
+    """What a request would do; None if approval rules do not apply to it."""
+
+    proposal: Proposal | None
+
+
 class Guard:
     """Endpoint guard, with the operations that requests can count as.
 
@@ -70,6 +80,49 @@ class Guard:
         self.describe = describe
         self.operations = operations
         self.ends_in_ledger = ends_in_ledger
+
+
+async def describe(endpoint: Endpoint, request: Any, arguments: Mapping[str, Any]) -> Any:
+    """Return a request's proposal, which is the same for all checks of the request."""
+    if request.description is None:
+        request.description = Description(await endpoint.guard.describe(request, **arguments))
+    return request.description.proposal
+
+
+async def run_in_transaction(
+    endpoint: Endpoint, request: Any, tx: Any, arguments: Mapping[str, Any]
+) -> Any:
+    """Run a handler, and require that the request did what its guard has described."""
+    response = await endpoint.handler(request, tx=tx, **arguments)
+    if request.description is not None:
+        described = {name: value for name, value in arguments.items() if name != "prepared"}
+        await _require_same_description(endpoint, request, described)
+    return response
+
+
+async def _require_same_description(
+    endpoint: Endpoint, request: Any, arguments: Mapping[str, Any]
+) -> None:
+    """Raise 503 if approval rules apply to the request in another way than was checked.
+
+    The handler has locked or changed the records, and has not committed. Another connection
+    therefore sees them as the handler found them, and nobody else can change them. It comes from
+    the work queues' pool, because requests that hold a connection must not wait for another one
+    of their own pool.
+    """
+    services = request.services
+    outside = dataclasses.replace(services, database=services.queue_database)
+    before = msgspec.structs.replace(request, services=outside, description=None)
+    proposal = await describe(endpoint, before, arguments)
+    if proposal is None:
+        return  # a replay, or what another request has done already
+    if _get_facts(proposal) != _get_facts(request.description.proposal):
+        raise unavailable("The record was changed at the same time. Try again.")
+
+
+def _get_facts(proposal: Proposal | None) -> Proposal | None:
+    """Return what can be compared: errors are equal only to themselves."""
+    return None if proposal is None else msgspec.structs.replace(proposal, rejection=None)
 
 
 def collect_guarded_roles(endpoints: Iterable[Endpoint]) -> dict[str, frozenset[str]]:

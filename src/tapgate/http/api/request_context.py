@@ -5,7 +5,7 @@ import msgspec
 from tapgate.auth.actors import Actor
 from tapgate.auth.owners import OwnerView, build_view
 from tapgate.auth.principals import Principal
-from tapgate.http.api.guards import ApprovedCall
+from tapgate.http.api.guards import ApprovedCall, Description
 from tapgate.http.api.services import Services
 from tapgate.http.endpoint import BaseContext, BaseRequestContext
 
@@ -23,6 +23,8 @@ class GuardedRequest(BaseContext):
     caller: Principal | None
     #: Amount with which approval rules have been checked, in minor units.
     proposed_amount: int | None
+    #: What the request would do, once guards have asked for it.
+    description: Description | None
 
     @property
     def approval(self) -> ApprovedCall | None:
@@ -67,6 +69,7 @@ class RequestContext(BaseRequestContext, GuardedRequest, kw_only=True):
     services: Services
     caller: Principal | None = None
     proposed_amount: int | None = None
+    description: Description | None = None
     #: Whether the console made the request for a page.
     is_console: bool = False
     #: Whether a form made the request, whose site asks for a missing reason.
@@ -92,6 +95,7 @@ class ApprovedRequest(msgspec.Struct, GuardedRequest, kw_only=True):
     caller: Principal
     approval: ApprovedCall
     proposed_amount: int | None = None
+    description: Description | None = None
 
     @property
     def idempotency_key(self) -> str:

@@ -9,11 +9,12 @@ import msgspec
 from tapgate.auth.principals import Principal
 from tapgate.auth.second_factors import SSO_METHOD, STEP_UP_LIFETIME, build_otp_required_error
 from tapgate.http.api.access import Access, require_field_access
+from tapgate.http.api.guards import describe, run_in_transaction
 from tapgate.http.api.idempotency import require_consistent_idempotency_key
 from tapgate.http.api.owner_access import bind, get_rejection
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoint
-from tapgate.http.route import Route
+from tapgate.http.route import Route, open_transaction
 from tapgate.runtime.client_addresses import get_address_key
 from tapgate_client.errors import ApiError, Code
 
@@ -28,6 +29,8 @@ class GuardedRoute(Route):
             requires = (require_consistent_idempotency_key, *endpoint.requires)
             endpoint = msgspec.structs.replace(endpoint, requires=requires)
         super().__init__(endpoint, currency, row, ignores_overload=ignores_overload)
+        if endpoint.takes_tx and endpoint.guard is not None:
+            self._handler = open_transaction(endpoint, run_in_transaction)
         self._field_access: Mapping[str, Access] = endpoint.field_access
         self._heavy = endpoint.heavy
         self._step_up = endpoint.step_up
@@ -63,7 +66,7 @@ class GuardedRoute(Route):
         if (
             isinstance(self._step_up, tuple)
             and not _is_verified(request)
-            and await self.endpoint.guard.describe(request, **arguments) is not None
+            and await describe(self.endpoint, request, arguments) is not None
         ):
             raise await _build_step_up_error(request)
         if self.is_report and request.services.report_client is not None:

@@ -12,6 +12,7 @@ from tapgate.business.finance.payouts import queries
 from tapgate.business.finance.payouts.model import StoredSchedule
 from tapgate.business.finance.payouts.requests import build_payout_command
 from tapgate.business.payments.transactions.money_requests import MoneyResult, submit_request
+from tapgate.http.api.guards import Description
 from tapgate.http.api.request_context import GuardedRequest
 from tapgate.http.api.services import Services
 from tapgate.runtime.background import do_for_each, run_periodically
@@ -35,6 +36,7 @@ class ScheduledRequest(msgspec.Struct, GuardedRequest, kw_only=True):
     request_id: str
     path: str = "/api/v1/payouts"
     proposed_amount: int | None = None
+    description: Description | None = None
     ip: str = ""
 
     @property
