@@ -3739,10 +3739,10 @@ export class Operations extends Transport {
    * The amount and the fee move from the owner's account to `payouts_in_transit`, and the next
    * payout run sends the payout to the bank. Without `amount`, everything available above the
    * reserve of the payout schedule is paid out, fee included, but no money that arrives after the
-   * approval rules were checked. Without `bank_account_id`, the owner's only verified account is
-   * used. Payouts never use an overdraft. A bank account that was verified
-   * less than `TAPGATE_BANK_ACCOUNT_COOLDOWN` seconds ago gets 403 `FORBIDDEN`, with
-   * `details.until`.
+   * approval rules were checked. Without `bank_account_id`, the owner's only verified account at the
+   * time of the request is used; approvers see it, and an approved payout goes to no other. Payouts
+   * never use an overdraft. A bank account that was verified less than
+   * `TAPGATE_BANK_ACCOUNT_COOLDOWN` seconds ago gets 403 `FORBIDDEN`, with `details.until`.
    *
    * Access: an admin (finance_user, system_admin). Owner roles: merchant_manager, partner_user. An admin with a second factor must have verified it recently.
    */

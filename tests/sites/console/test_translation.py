@@ -461,6 +461,14 @@ def _extract_text(page: str) -> str:
             "Create admin Bo as Finance, by API key K",
         ),
         ("Pay out 5.00 SLE to processor Shop", "Pay out 5.00 SLE to Merchant Shop"),
+        (
+            "Pay out 5.00 SLE to the account of processor Shop that ends in 0012",
+            "Pay out 5.00 SLE to the account of Merchant Shop that ends in 0012",
+        ),
+        (
+            "Return payout PO1 of 5.00 SLE to processor Shop",
+            "Return payout PO1 of 5.00 SLE to Merchant Shop",
+        ),
     ],
 )
 def test_summary_has_labels_instead_of_names_of_the_api(summary: str, shown: str) -> None:

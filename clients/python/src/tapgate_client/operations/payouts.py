@@ -32,7 +32,8 @@ class PayoutsOperations(OperationGroup[M]):
         payout run sends the payout to the bank. Without `amount`, everything available above the
         reserve of the payout schedule is paid out, fee included, but no money that arrives after
         the approval rules were checked. Without `bank_account_id`, the owner's only verified
-        account is used. Payouts never use an overdraft. A bank account that was verified less than
+        account at the time of the request is used; approvers see it, and an approved payout goes to
+        no other. Payouts never use an overdraft. A bank account that was verified less than
         `TAPGATE_BANK_ACCOUNT_COOLDOWN` seconds ago gets 403 `FORBIDDEN`, with `details.until`.
 
         Access: an admin (finance_user, system_admin). Owner roles: merchant_manager, partner_user.

@@ -27,7 +27,7 @@ from tapgate_client.schemas.payouts import NewPayoutRequest, PayoutStatus
 from tapgate_client.schemas.transactions import MoneyRequest
 
 
-class _Destination(NamedTuple):
+class Destination(NamedTuple):
     """Bank account of a payout, or why there is none."""
 
     account: BankAccount | None
@@ -48,7 +48,8 @@ async def build_payout_command(
     """Return the command. The ledger reports a bank account error after it checked for a replay."""
     owner_type, owner_id = decode_owner(body.owner_id)
     services = request.services
-    destination = await _find_destination(request, owner_type, owner_id, body.bank_account_id)
+    named = body.bank_account_id or _get_described_account(request)
+    destination = await find_destination(request, owner_type, owner_id, named)
     account_id = 0 if destination.account is None else destination.account.id
     schedule = await queries.find_schedule(services.database, owner_id)
     payout_id = services.new_id()
@@ -75,28 +76,34 @@ async def build_payout_command(
     )
 
 
-async def _find_destination(
+def _get_described_account(request: GuardedRequest) -> str | None:
+    """Return the account that the request meant when approval rules were checked."""
+    proposal = None if request.description is None else request.description.proposal
+    return None if proposal is None else proposal.implied.get("bank_account_id")
+
+
+async def find_destination(
     request: GuardedRequest, owner_type: BankAccountOwner, owner_id: int, account_id: str | None
-) -> _Destination:
+) -> Destination:
     services = request.services
     if account_id is None:
         verified = await bank_accounts.list_verified(services.database, owner_type, owner_id)
         if len(verified) != 1:
             listed = [account.public_id for account in verified]
-            return _Destination(None, Code.BANK_ACCOUNT_NOT_VERIFIED, {"accounts": listed})
+            return Destination(None, Code.BANK_ACCOUNT_NOT_VERIFIED, {"accounts": listed})
         account = verified[0]
     else:
         number = ids.decode(ids.BANK_ACCOUNT, account_id)
         found = None if number is None else await _find_account(services.database, number)
         if found is None or (found.owner_type, found.owner_id) != (owner_type, owner_id):
-            return _Destination(None, Code.BANK_ACCOUNT_NOT_FOUND)
+            return Destination(None, Code.BANK_ACCOUNT_NOT_FOUND)
         account = found
     if account.status != BankAccountStatus.VERIFIED or account.verified_at is None:
-        return _Destination(account, Code.BANK_ACCOUNT_NOT_VERIFIED)
+        return Destination(account, Code.BANK_ACCOUNT_NOT_VERIFIED)
     until = account.verified_at + timedelta(seconds=services.settings.bank_account_cooldown)
     if services.clock() < until:
-        return _Destination(account, Code.FORBIDDEN, {"until": format_rfc3339(until)})
-    return _Destination(account)
+        return Destination(account, Code.FORBIDDEN, {"until": format_rfc3339(until)})
+    return Destination(account)
 
 
 async def _find_account(reader: Any, number: int) -> BankAccount | None:

@@ -1,6 +1,7 @@
 """Payout, payout run and payout schedule endpoints."""
 
 from tapgate.auth import owners
+from tapgate.business.finance.bank_accounts.model import to_record as to_account_record
 from tapgate.business.finance.payouts import operations, queries
 from tapgate.business.finance.payouts.bank_files import load_file
 from tapgate.business.finance.payouts.model import (
@@ -15,6 +16,7 @@ from tapgate.business.finance.payouts.requests import (
     build_payout_command,
     decode_owner,
     describe_return,
+    find_destination,
 )
 from tapgate.business.payments.transactions.money_requests import (
     MoneyResult,
@@ -71,10 +73,20 @@ async def _describe_payout(request: GuardedRequest, body: NewPayoutRequest) -> P
         return None  # the ledger rejects the payout, after its replay check
     amount = row[1] if body.amount is None else to_minor_units(request, body.amount)
     sum_text = "everything available" if body.amount is None else format_amount(request, amount)
+    named = body.bank_account_id
+    account = (await find_destination(request, owner_type, owner_id, named)).account
+    summary = f"Pay out {sum_text} to {owner_type} {row[0]}"
+    if account is not None:
+        number = to_account_record(account).number
+        summary = (
+            f"Pay out {sum_text} to the account of {owner_type} {row[0]} that ends in {number}"
+        )
     return Proposal(
         operations=(Operation.PAYOUTS,),
-        summary=f"Pay out {sum_text} to {owner_type} {row[0]}",
+        summary=summary,
         resource_id=body.owner_id,
+        # The only verified account may be another one when the payout is approved.
+        implied={"bank_account_id": account.public_id} if account and named is None else {},
         amount=amount,
     )
 
@@ -107,10 +119,10 @@ async def request_payout(
     The amount and the fee move from the owner's account to `payouts_in_transit`, and the next
     payout run sends the payout to the bank. Without `amount`, everything available above the
     reserve of the payout schedule is paid out, fee included, but no money that arrives after the
-    approval rules were checked. Without `bank_account_id`, the owner's only verified account is
-    used. Payouts never use an overdraft. A bank account that was verified
-    less than `TAPGATE_BANK_ACCOUNT_COOLDOWN` seconds ago gets 403 `FORBIDDEN`, with
-    `details.until`.
+    approval rules were checked. Without `bank_account_id`, the owner's only verified account at the
+    time of the request is used; approvers see it, and an approved payout goes to no other. Payouts
+    never use an overdraft. A bank account that was verified less than
+    `TAPGATE_BANK_ACCOUNT_COOLDOWN` seconds ago gets 403 `FORBIDDEN`, with `details.until`.
     """
     result = await submit_request(request, await build_payout_command(request, body))
     payout = await queries.get_by_transaction(request.services.database, result.id)
