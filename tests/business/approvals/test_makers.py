@@ -107,6 +107,31 @@ async def test_request_of_a_deleted_api_key_is_not_executed(
     assert (failed["status"], failed["code"]) == ("failed", "FORBIDDEN")
 
 
+@pytest.mark.parametrize("loses", ["its scope", "nothing"])
+async def test_request_runs_with_the_current_scopes_of_its_api_key(
+    harness: Harness, platform: GuardedRecords, loses: str
+) -> None:
+    scopes = {"its scope": ["payments:read"], "nothing": ["payments:read", "payments:write"]}
+    partner = platform.partner.partner_id
+    await harness.database.execute(
+        "UPDATE accounts SET overdraft = 1000000 WHERE kind = 'clearing'"
+    )
+    await set_rules(harness, build_rule("wallet_transfer"))
+    body = {
+        "partner_id": partner,
+        "subscriber_id": platform.customer["id"],
+        "amount": "1",
+        "partner_reference": "R",
+    }
+    url, key = "/wallet/fund-from-partner", platform.paying_key
+    held = require_held(await platform.send("POST", url, body, key))
+    changed = await platform.send("PUT", f"/admin/api-keys/{key.id}", {"scopes": scopes[loses]})
+    assert changed.status_code == 200, changed.text
+    done = await approve(harness, held)
+    expected = ("failed", "FORBIDDEN") if loses == "its scope" else ("executed", None)
+    assert (done["status"], done["code"]) == expected
+
+
 async def test_new_rules_apply_to_pending_requests_if_they_are_stricter(
     harness: Harness, platform: GuardedRecords
 ) -> None:

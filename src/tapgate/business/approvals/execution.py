@@ -83,10 +83,11 @@ async def _run(services: Services, approval: Approval) -> None:
     """Repeat all checks, then call the handler with the stored arguments."""
     executor = await _require_valid_approvals(services, approval)
     call, endpoint = await stored_calls.load(services, approval.id)
-    await _require_valid_key(services, call)
-    maker = await _load_maker(services, approval)
-    if rejection := get_rejection(endpoint, maker):
-        raise rejection
+    callers = [await _load_maker(services, approval), *await _load_key(services, call)]
+    maker = callers[0]
+    for caller in callers:
+        if rejection := get_rejection(endpoint, caller):
+            raise rejection
     path = call.render_path(endpoint)
     request = _build_request(services, approval, maker, executor, path=path, ip=call.ip)
     arguments = stored_calls.decode_arguments(request, endpoint, call.arguments)
@@ -94,7 +95,8 @@ async def _run(services: Services, approval: Approval) -> None:
         await bind(endpoint, services.database, request.owner_view, arguments)
     if endpoint.field_access:
         fields = msgspec.structs.asdict(arguments["body"])
-        require_field_access(endpoint.field_access, maker, fields)
+        for caller in callers:
+            require_field_access(endpoint.field_access, caller, fields)
     proposal = await describe(endpoint, request, arguments)
     _require_unchanged(approval, proposal, arguments.get("body"))
     if endpoint.takes_tx:
@@ -118,10 +120,13 @@ async def _require_valid_approvals(services: Services, approval: Approval) -> in
     return approval.executed_by
 
 
-async def _require_valid_key(services: Services, call: StoredCall) -> None:
-    """Require that the API key which made the request has not been deleted and has not expired."""
+async def _load_key(services: Services, call: StoredCall) -> list[Principal]:
+    """Return the API key that made the request, if one did, with its current scopes.
+
+    Raise 403 if it was deleted or has expired.
+    """
     if call.api_key_id is None:
-        return
+        return []
     key = await services.authenticator.api_keys.find(services.database, call.api_key_id)
     if key is None or (key.expires_at is not None and key.expires_at <= services.clock()):
         raise ApiError(
@@ -129,6 +134,16 @@ async def _require_valid_key(services: Services, call: StoredCall) -> None:
             "The API key that made the request was deleted or has expired.",
             details={"required": ["a valid API key"]},
         )
+    return [
+        Principal(
+            kind="api_key",
+            id=ids.encode(ids.KEY, key.id),
+            name=key.name,
+            scopes=frozenset(key.scopes),
+            key_id=key.id,
+            owner=key.owner,
+        )
+    ]
 
 
 async def _load_maker(services: Services, approval: Approval) -> Principal:
