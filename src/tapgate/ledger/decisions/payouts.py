@@ -44,18 +44,19 @@ def get_payable_amount(rules: Rules, payout: NewPayout, payer: Account | None) -
     if payer is None or payer.available <= 0:
         return 0
     reserve = -(-payer.available * payout.reserve_percent // 100)
-    largest = find_largest_amount(rules, payer.available - reserve)
-    return largest if payout.maximum is None else min(largest, payout.maximum)
+    return find_largest_amount(rules, payer.available - reserve, payout.maximum)
 
 
-def find_largest_amount(rules: Rules, available: int) -> int:
+def find_largest_amount(rules: Rules, available: int, maximum: int | None = None) -> int:
     """Return the largest amount whose sum with its fee is at most `available`, or 0.
 
-    Within a tier, the sum grows with the amount. At the start of a tier it may fall.
+    The amount itself is at most `maximum`. Within a tier, the sum grows with the amount. At the
+    start of a tier it may fall, so a smaller amount may have a larger fee than is available.
     """
     best, lowest = 0, 1
+    limit = available if maximum is None else min(available, maximum)
     for tier in rules.fees.get(chart.PAYOUT, ()):
-        highest = available if tier.up_to is None else min(tier.up_to, available)
+        highest = limit if tier.up_to is None else min(tier.up_to, limit)
         amounts = range(lowest, highest + 1)
         best = max(
             best,
@@ -67,4 +68,4 @@ def find_largest_amount(rules: Rules, available: int) -> int:
             return best
         lowest = tier.up_to + 1
     # No tier covers the amounts from here on, so they have no fee.
-    return max(best, available) if available >= lowest else best
+    return max(best, limit) if limit >= lowest else best

@@ -137,9 +137,9 @@ tiers = st.builds(
 )
 
 
-@given(tiers, st.integers(0, 400))
+@given(tiers, st.integers(0, 400), st.none() | st.integers(0, 400))
 def test_largest_amount_is_covered_together_with_its_fee(
-    fee_tiers: list[FeeTier], available: int
+    fee_tiers: list[FeeTier], available: int, maximum: int | None
 ) -> None:
     rules = Rules(
         currency="SLE",
@@ -152,9 +152,9 @@ def test_largest_amount_is_covered_together_with_its_fee(
     expected = max(
         (
             amount
-            for amount in range(1, available + 1)
+            for amount in range(1, min(available, available if maximum is None else maximum) + 1)
             if amount + calculate_fee(fee_tiers, amount)[0] <= available
         ),
         default=0,
     )
-    assert find_largest_amount(rules, available) == expected
+    assert find_largest_amount(rules, available, maximum) == expected

@@ -270,3 +270,24 @@ async def test_work_queue_counts_requested_payouts(harness: Harness) -> None:
     )
     queues = {queue["name"]: queue["waiting"] for queue in response.json()["data"]}
     assert queues["payouts"] == 1
+
+
+async def test_payout_of_everything_below_the_checked_amount_avoids_a_dearer_fee(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small payouts cost more here, and the amount that was checked is a small one."""
+    tier = {"type": "payout", "rate": "0", "payer": "sender"}
+    tiers = [{**tier, "up_to": "100", "fixed": "20"}, {**tier, "up_to": None}]
+    url, auth = "/api/v1/fee-rules/payout", await harness.create_admin()
+    assert (await harness.put(url, json={"data": tiers}, auth=auth)).status_code == 200
+    merchant = await create_merchant(harness, "100")
+    build = routes.build_payout_command
+
+    async def build_later(*arguments: Any) -> Any:
+        await fund_owner(harness, merchant, "5")
+        return await build(*arguments)
+
+    monkeypatch.setattr(routes, "build_payout_command", build_later)
+    response = await post_payout(harness, merchant)
+    assert (response.status_code, response.json().get("amount")) == (200, "85.00 SLE")
+    assert await get_balance(harness, merchant) == "0.00"
