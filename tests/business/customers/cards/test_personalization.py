@@ -241,7 +241,7 @@ async def test_keys_of_a_customers_card_need_an_approval(harness: Harness) -> No
     maker = await harness.create_admin()
     url, body = f"{CARDS_URL}/{pos.card}/personalize", {"keyset_id": keyset["id"]}
     held = require_held(await harness.post(url, json=body, auth=maker))
-    assert held["resource_id"] == pos.card
+    assert held["resource_id"] == pos.customer["id"]
     assert (await pos.pay(card_proof=tap(genuine))).status_code == 200
     executed = await approve(harness, held)
     assert executed["status"] == "executed"

@@ -16,6 +16,7 @@ from tapgate.http.api.request_context import GuardedRequest, RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.ledger.card_proofs.proof_verifier import DecryptedProof
 from tapgate.runtime.store.transaction import Transaction
+from tapgate_client import ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.card_proofs import (
@@ -68,7 +69,7 @@ async def _describe_personalization(
     return Proposal(
         operations=(Operation.KEYSETS,),
         summary=f"Issue new keys for card {card.serial}, which is linked to a customer",
-        resource_id=card.serial,
+        resource_id=ids.encode(ids.SUBSCRIBER, card.subscriber_id),
     )
 
 
