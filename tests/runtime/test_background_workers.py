@@ -1,4 +1,4 @@
-"""Background work on many items."""
+"""Background workers and many items."""
 
 import pytest
 
