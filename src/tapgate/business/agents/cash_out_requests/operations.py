@@ -97,7 +97,7 @@ async def ask(
         card_serial=card_serial,
         amount=amount,
         currency=currency,
-        expires_at=tx.now() + model.LIFETIME,
+        lifetime=model.LIFETIME,
     )
     if request_id is None:
         raise ApiError(Code.CASH_OUT_REQUEST_OPEN)

@@ -1,6 +1,6 @@
 """SQL queries for cash-out requests."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import asyncpg
@@ -70,9 +70,10 @@ async def add(
     card_serial: str | None,
     amount: int,
     currency: str,
-    expires_at: datetime,
+    lifetime: timedelta,
 ) -> int | None:
     """Insert a request unless the customer has an open one; return its ID."""
+    now = tx.now()
     request_id: int | None = await tx.fetchval(
         """INSERT INTO cash_out_requests (id, agent_id, subscriber_id, card_serial, amount,
                currency, status, expires_at, created_at, updated_at, scope, request_id, fingerprint)
@@ -84,8 +85,8 @@ async def add(
         card_serial,
         amount,
         currency,
-        expires_at,
-        tx.now(),
+        now + lifetime,
+        now,
         key.scope,
         key.request_id,
         key.fingerprint,
