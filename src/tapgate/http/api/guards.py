@@ -116,13 +116,16 @@ async def _require_same_description(
     proposal = await describe(endpoint, before, arguments)
     if proposal is None:
         return  # a replay, or what another request has done already
-    if _get_facts(proposal) != _get_facts(request.description.proposal):
+    checked = request.description.proposal
+    if checked is None or _get_facts(request, proposal) != _get_facts(request, checked):
         raise unavailable("The record was changed at the same time. Try again.")
 
 
-def _get_facts(proposal: Proposal | None) -> Proposal | None:
-    """Return what can be compared: errors are equal only to themselves."""
-    return None if proposal is None else msgspec.structs.replace(proposal, rejection=None)
+def _get_facts(request: Any, proposal: Proposal) -> Any:
+    """Return what must not change: what rules decide on, or all that an approver has seen."""
+    if request.approval is None:
+        return proposal.operations, proposal.amount, proposal.requirement
+    return msgspec.structs.replace(proposal, rejection=None)  # errors are equal only to themselves
 
 
 def collect_guarded_roles(endpoints: Iterable[Endpoint]) -> dict[str, frozenset[str]]:

@@ -213,9 +213,7 @@ async def test_concurrent_replacements_do_not_mix_rules(harness: Harness) -> Non
         for number in range(8)
     ]
     responses = await asyncio.gather(*(put_rules(harness, *rules) for rules in rule_sets))
-    codes = {response.status_code for response in responses}
-    # A request whose rules others have replaced since its guard saw them is sent again.
-    assert codes - {503} == {200}
+    assert {response.status_code for response in responses} == {200}
     assert len({rule["rate"] for rule in await get_rules(harness)}) == 1
     assert len(await get_rules(harness)) == 10
 
