@@ -253,10 +253,14 @@ class Tab:
 
 def _describe_violations(found: dict[str, Any]) -> list[str]:
     return [
-        f"{item['id']}: {item['help']}: {node['html'][:200]}"
+        f"{item['id']}: {item['help']}: {node['html'][:200]}: {_join_messages(node)}"
         for item in found["violations"]
         for node in item["nodes"]
     ]
+
+
+def _join_messages(node: dict[str, Any]) -> str:
+    return " ".join(check["message"] for check in node["any"] + node["all"] + node["none"])
 
 
 class CsvFile(NamedTuple):

@@ -4,9 +4,14 @@ The browser tests play its scenes.
 """
 
 import json
+import re
+from pathlib import Path
+from typing import Final
 
 import pytest
 
+import tapgate.sites.console
+import tapgate_sandbox.simulators
 from builders.payments import PosDriver, submit_transfer
 from cases import each
 from drivers.console import ConsoleClient, ConsoleClients
@@ -14,6 +19,8 @@ from harness import Harness
 from tapgate_sandbox.demo import examples
 from tapgate_sandbox.simulators.stage_calls import OPERATIONS, render_call
 
+_ASSETS: Final = Path(tapgate_sandbox.simulators.__path__[0]) / "assets"
+_CONSOLE_ASSETS: Final = Path(tapgate.sites.console.__path__[0]) / "assets"
 PATHS = ("/stage", "/stage/feed")
 PEOPLE = [
     "# Aminata Kamara: phone +23225000001, card DEMO-000001, PIN 4826",
@@ -107,3 +114,11 @@ def test_every_act_of_the_stage_has_a_call(path: str) -> None:
     call = render_call(path, {"amount": "1.00"})
     assert call is not None
     assert path in call.samples["sh"]
+
+
+def test_classes_of_the_whole_page_have_no_style_in_the_console() -> None:
+    scripts = "".join(path.read_text() for path in _ASSETS.glob("*.js"))
+    added = set(re.findall(r'document\.body\.classList\.\w+\("([\w-]+)"', scripts))
+    assert added
+    styles = "".join(path.read_text() for path in _CONSOLE_ASSETS.glob("*.css"))
+    assert [name for name in added if re.search(rf"\.{name}\b", styles)] == []

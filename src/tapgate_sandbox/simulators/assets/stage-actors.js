@@ -123,8 +123,8 @@ export function createActors({ phones, ledger, clonedCard }) {
     await typeAmount("200");
     await tap(findPin());
     element("copied-card").classList.add("refused");
-    document.body.classList.add("flash");
-    setTimeout(() => document.body.classList.remove("flash"), 600);
+    document.body.classList.add("alarm");
+    setTimeout(() => document.body.classList.remove("alarm"), 600);
     say(translate("The copy is refused: this tap was already used, and it has no keys for the next one."));
     ledger.expectAlert(clonedCard);
     await waitFor(() => !element("stage-alert").hidden);
