@@ -22,13 +22,18 @@ class Feature(Enum):
 
 
 class Page(NamedTuple):
-    """Page in the navigation. `queues` are the work queues that its badge counts."""
+    """Page in the navigation.
+
+    `queues` are the work queues that its badge counts. `related` are the paths of pages that are
+    not listed: the page's tabs lead to them.
+    """
 
     path: str
     label: str
     endpoint: str | None = None  # None: for every admin
     queues: tuple[str, ...] = ()
     feature: Feature | None = None  # None: in every installation
+    related: tuple[str, ...] = ()
 
 
 class Entry(NamedTuple):
@@ -148,6 +153,7 @@ GROUPS: Final = (
                         "Payouts",
                         "GET /api/v1/payouts",
                         (WorkQueueName.PAYOUTS,),
+                        related=("/console/payout-runs",),
                     ),
                     Page("/console/batches", "Batches", "GET /api/v1/batches"),
                     Page(
@@ -245,9 +251,12 @@ GROUPS: Final = (
 
 
 def build_navigation(
-    can_access: Callable[[str], bool], features: Collection[Feature]
+    can_access: Callable[[str], bool], features: Collection[Feature], path: str
 ) -> list[Group]:
-    """Return the groups and entries with only the pages that the viewer may open."""
+    """Return the groups and entries with only the pages that the viewer may open.
+
+    The page at `path` is included even if the installation lacks its feature.
+    """
     groups = []
     for group in GROUPS:
         entries = []
@@ -255,7 +264,7 @@ def build_navigation(
             pages = tuple(
                 page
                 for page in entry.pages
-                if (page.feature is None or page.feature in features)
+                if (page.feature is None or page.feature in features or is_current(page, path))
                 and (page.endpoint is None or can_access(page.endpoint))
             )
             if pages:
@@ -266,6 +275,9 @@ def build_navigation(
 
 
 def is_current(page: Page, path: str) -> bool:
-    """Return whether a page, or a page below it, is open."""
+    """Return whether a page, a page below it, or a related page is open."""
     is_home = page.path.count("/") == 1
-    return path == page.path or (not is_home and path.startswith(f"{page.path}/"))
+    return path == page.path or (
+        not is_home
+        and any(f"{path}/".startswith(f"{parent}/") for parent in (page.path, *page.related))
+    )

@@ -307,7 +307,8 @@ class PageRequest:
             Feature.SIMULATORS: self._has_simulators,
             Feature.OTHER_BOOKS: self.context.services.book_peers.own_code is not None,
         }
-        return build_navigation(self.can_access, [name for name in Feature if is_available[name]])
+        features = [name for name in Feature if is_available[name]]
+        return build_navigation(self.can_access, features, self.context.path)
 
     @property
     def _has_simulators(self) -> bool:
