@@ -13,7 +13,6 @@ from tapgate.auth.actors import Actor
 from tapgate.business.customers.cards import keysets, model, operations, queries, tap_history
 from tapgate.business.customers.cards.model import Card
 from tapgate.business.customers.cards.uids import is_signing_uid
-from tapgate.business.customers.subscribers.restriction import require_subscriber_access
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
@@ -195,10 +194,7 @@ def _activate_pending_keys(card: Card, *, is_retired: bool) -> Card:
 
 async def _lock_card(tx: Transaction, actor: Actor, serial: str) -> Card:
     card = await queries.lock_with_row(tx, serial)
-    if card.subscriber_id is not None:
-        await require_subscriber_access(
-            tx, actor.principal, tx.now(), card.subscriber_id, restricted=card.restricted
-        )
+    await queries.require_card_access(tx, card, actor.principal, tx.now())
     return card
 
 

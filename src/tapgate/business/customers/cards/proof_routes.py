@@ -3,7 +3,6 @@
 from tapgate.business.customers.cards import keysets, personalization, queries, tap_history
 from tapgate.business.customers.cards.keysets import to_record
 from tapgate.business.customers.cards.model import to_record as to_card_record
-from tapgate.business.customers.subscribers.restriction import require_subscriber_access
 from tapgate.core.message_templates import Notice
 from tapgate.core.pagination import paginate
 from tapgate.core.records import CardKeysetId
@@ -56,16 +55,9 @@ async def _describe_personalization(
 ) -> Proposal | None:
     """With the keys of a linked card, its money can be spent without the card."""
     services = request.services
-    card = await queries.get(services.database, serial)
+    card = await queries.get_visible(services.database, serial, request.caller, services.clock())
     if card.subscriber_id is None:
         return None
-    await require_subscriber_access(
-        services.database,
-        request.caller,
-        services.clock(),
-        card.subscriber_id,
-        restricted=card.restricted,
-    )
     return Proposal(
         operations=(Operation.KEYSETS,),
         summary=f"Issue new keys for card {card.serial}, which is linked to a customer",
@@ -240,17 +232,10 @@ async def list_card_taps(request: RequestContext, serial: str) -> Page[CardTapRe
     of keys. `used` and `not_genuine` taps were rejected.
     """
     services = request.services
-    card = await queries.get(services.database, serial)
-    if card.subscriber_id is not None:
-        await require_subscriber_access(
-            services.database,
-            request.caller,
-            services.clock(),
-            card.subscriber_id,
-            restricted=card.restricted,
-        )
+    now = services.clock()
+    card = await queries.get_visible(services.database, serial, request.caller, now)
     return Page(
-        data=await tap_history.list_taps(services.database, card, services.clock()),
+        data=await tap_history.list_taps(services.database, card, now),
         has_more=False,
         next_cursor=None,
     )

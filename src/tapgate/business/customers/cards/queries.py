@@ -5,11 +5,14 @@ from datetime import datetime
 
 import asyncpg
 
-from tapgate.auth.disclosure import Reader
+from tapgate.auth.disclosure import Audience, Reader
 from tapgate.auth.principals import Principal
 from tapgate.business.customers.cards.model import Card, to_record
 from tapgate.business.customers.cards.uids import parse_uid
-from tapgate.business.customers.subscribers.restriction import exclude_hidden
+from tapgate.business.customers.subscribers.restriction import (
+    exclude_hidden,
+    require_subscriber_access,
+)
 from tapgate.http.api.services import Services
 from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.card_proofs.proof_verifier import format_uid
@@ -49,6 +52,20 @@ _KEY_COLUMNS = (
 
 async def get(reader: Reader, serial: str) -> Card:
     return require_found(await find_by_serial(reader, serial), Code.CARD_NOT_FOUND)
+
+
+async def get_visible(reader: Reader, serial: str, caller: Audience, now: datetime) -> Card:
+    """Return a card, or raise `OTP_REQUIRED` if its subscriber is hidden from the caller."""
+    card = await get(reader, serial)
+    await require_card_access(reader, card, caller, now)
+    return card
+
+
+async def require_card_access(reader: Reader, card: Card, caller: Audience, now: datetime) -> None:
+    if card.subscriber_id is not None:
+        await require_subscriber_access(
+            reader, caller, now, card.subscriber_id, restricted=card.restricted
+        )
 
 
 async def find_by_serial(reader: Reader, serial: str) -> Card | None:

@@ -6,7 +6,6 @@ from tapgate.business.customers.cards.model import Card, to_disclosed_record, to
 from tapgate.business.customers.cards.pins import pin_operations
 from tapgate.business.customers.cards.upload import upload
 from tapgate.business.customers.cards.upload_parser import UPLOAD_MEDIA_TYPES
-from tapgate.business.customers.subscribers.restriction import require_subscriber_access
 from tapgate.business.pins import routes as pin_routes
 from tapgate.core.message_templates import Notice
 from tapgate.core.pagination import paginate
@@ -94,19 +93,12 @@ async def _describe_update(
 ) -> Proposal | None:
     """The parent set the limit with the PIN, so raising it takes more than one employee."""
     services = request.services
-    card = await queries.get(services.database, serial)
+    card = await queries.get_visible(services.database, serial, request.caller, services.clock())
     if body.daily_limit is None or card.daily_limit is None or card.subscriber_id is None:
         return None
     new_limit = money.parse(body.daily_limit, services.settings.currency)
     if new_limit <= card.daily_limit:
         return None
-    await require_subscriber_access(
-        services.database,
-        request.caller,
-        services.clock(),
-        card.subscriber_id,
-        restricted=card.restricted,
-    )
     return Proposal(
         operations=(Operation.CARD_LIMITS,),
         summary=f"Raise the daily limit of child card {card.serial}",
@@ -195,16 +187,8 @@ async def list_cards(request: RequestContext, query: CardFilters) -> Page[CardRe
 @endpoints.get("/{serial}", access=_READ_ACCESS, errors=(Code.CARD_NOT_FOUND, Code.OTP_REQUIRED))
 async def get_card(request: RequestContext, serial: str) -> CardRecord:
     """Get a card."""
-    database = request.services.database
-    card = await queries.get(database, serial)
-    if card.subscriber_id is not None:
-        await require_subscriber_access(
-            database,
-            request.caller,
-            request.services.clock(),
-            card.subscriber_id,
-            restricted=card.restricted,
-        )
+    services = request.services
+    card = await queries.get_visible(services.database, serial, request.caller, services.clock())
     return _to_record(request, card)
 
 
