@@ -49,6 +49,13 @@ _ITEMS = {
 }
 _DELIVERY = "/portal/webhooks/{id}/deliveries/{delivery_id}"
 _UNKNOWN = "0000000000000"
+#: Pages that are tabs of another page, or outside the list of pages.
+_UNLISTED = {
+    "/portal/account",
+    "/portal/transactions/export",
+    "/portal/request-logs",
+    "/portal/api",
+}
 
 
 @pytest.fixture
@@ -81,14 +88,35 @@ async def test_role_reaches_its_pages_and_navigation_shows_only_these(
     statuses = {path: (await client.get(path)).status_code for path in _LISTS}
     assert statuses == {path: 200 if role in roles else 403 for path, roles in _LISTS.items()}
     navigation = re.findall(r'<li><a href="(/portal[/\w-]*)"', (await client.get("/portal")).text)
-    unlisted = {
-        "/portal/account",
-        "/portal/transactions/export",
-        "/portal/request-logs",
-        "/portal/api",
-        "/portal/approvals",
-    }
-    assert set(navigation) == {path for path, roles in _LISTS.items() if role in roles} - unlisted
+    assert set(navigation) == {path for path, roles in _LISTS.items() if role in roles} - _UNLISTED
+
+
+async def test_every_page_highlights_one_entry_of_the_navigation(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    """The entry of the list, or the one whose tabs contain it. A manager opens all pages."""
+    client = await open_portal(console_clients, own, "M")
+    # A request for approval has a page only for its maker.
+    client.set_session(next(caller.auth for caller in own.callers if caller.name == "user M"))
+    (endpoint,) = [
+        public_id
+        for public_id in own.ids[ids.WEBHOOK_ENDPOINT]
+        if (await client.get(f"/portal/webhooks/{public_id}")).status_code == 200
+    ]
+    found = {}
+    for path in {*_LISTS, *_ITEMS, _DELIVERY} - {"/portal/transactions/export"}:
+        for record in own.ids[_ITEMS[path][1]] if path in _ITEMS else own.ids[ids.DELIVERY]:
+            url = path.replace("{id}", endpoint if path == _DELIVERY else record)
+            response = await client.get(url.replace("{delivery_id}", record))
+            if response.status_code == 200:
+                break
+        assert response.status_code == 200, path
+        found[path] = re.findall(
+            r'<a href="([^"]+)" aria-current="page"', response.text.partition("<main")[0]
+        )
+    tabs = {"/portal/request-logs": "/portal/webhooks", "/portal/api": "/portal/webhooks"}
+    lists = {path: path.partition("/{")[0] for path in found}
+    assert found == {path: [tabs.get(lists[path], lists[path])] for path in found}
 
 
 async def test_pages_never_show_foreign_records_or_customers(

@@ -251,14 +251,17 @@ GROUPS: Final = (
 
 
 def build_navigation(
-    can_access: Callable[[str], bool], features: Collection[Feature], path: str
+    can_access: Callable[[str], bool],
+    features: Collection[Feature],
+    path: str,
+    all_groups: Collection[Group] = GROUPS,
 ) -> list[Group]:
     """Return the groups and entries with only the pages that the viewer may open.
 
     The page at `path` is included even if the installation lacks its feature.
     """
     groups = []
-    for group in GROUPS:
+    for group in all_groups:
         entries = []
         for entry in group.entries:
             pages = tuple(

@@ -2,48 +2,63 @@
 
 from typing import Final
 
-from tapgate.sites.console.navigation import Entry, Page, link_page
+from tapgate.sites.console.navigation import Group, Page, build_navigation, link_page
 from tapgate.sites.console.page_request import PORTAL, PageRequest
 
-ENTRIES: Final = (
-    link_page("layout-dashboard", Page(PORTAL, "Home", "GET /api/v1/me/owner")),
-    link_page(
-        "arrow-left-right",
-        Page(f"{PORTAL}/transactions", "Payments", "GET /api/v1/transactions"),
+GROUPS: Final = (
+    Group(
+        "",
+        (link_page("layout-dashboard", Page(PORTAL, "Home", "GET /api/v1/me/owner")),),
     ),
-    link_page(
-        "banknote-arrow-up",
-        Page(f"{PORTAL}/payouts", "Payouts", "GET /api/v1/payouts"),
-    ),
-    link_page(
-        "smartphone",
-        Page(
-            f"{PORTAL}/terminals",
-            "Terminals",
-            "GET /api/v1/processors/{id}/terminals",
+    Group(
+        "Money",
+        (
+            link_page(
+                "arrow-left-right",
+                Page(f"{PORTAL}/transactions", "Payments", "GET /api/v1/transactions"),
+            ),
+            link_page(
+                "banknote-arrow-up", Page(f"{PORTAL}/payouts", "Payouts", "GET /api/v1/payouts")
+            ),
+            link_page(
+                "circle-alert", Page(f"{PORTAL}/disputes", "Disputes", "GET /api/v1/disputes")
+            ),
+            link_page(
+                "file-text",
+                Page(f"{PORTAL}/statements", "Statements", "POST /api/v1/statements"),
+            ),
         ),
     ),
-    link_page("circle-alert", Page(f"{PORTAL}/disputes", "Disputes", "GET /api/v1/disputes")),
-    link_page("headset", Page(f"{PORTAL}/support", "Support", "GET /api/v1/support/requests")),
-    link_page(
-        "code-xml",
-        Page(
-            f"{PORTAL}/webhooks",
-            "Developers",
-            "GET /api/v1/admin/webhook-endpoints",
+    Group(
+        "Business",
+        (
+            link_page(
+                "smartphone",
+                Page(f"{PORTAL}/terminals", "Terminals", "GET /api/v1/processors/{id}/terminals"),
+            ),
+            link_page("users", Page(f"{PORTAL}/team", "Team", "GET /api/v1/admin/users")),
+            link_page("stamp", Page(f"{PORTAL}/approvals", "Approvals", "GET /api/v1/approvals")),
+            link_page(
+                "code-xml",
+                Page(
+                    f"{PORTAL}/webhooks",
+                    "Developers",
+                    "GET /api/v1/admin/webhook-endpoints",
+                    related=(f"{PORTAL}/request-logs", f"{PORTAL}/api"),
+                ),
+            ),
         ),
     ),
-    link_page("users", Page(f"{PORTAL}/team", "Team", "GET /api/v1/admin/users")),
-    link_page(
-        "file-text",
-        Page(f"{PORTAL}/statements", "Statements", "POST /api/v1/statements"),
+    Group(
+        "Help",
+        (
+            link_page(
+                "headset", Page(f"{PORTAL}/support", "Support", "GET /api/v1/support/requests")
+            ),
+        ),
     ),
 )
 
 
-def list_entries(request: PageRequest) -> list[Entry]:
-    return [
-        entry
-        for entry in ENTRIES
-        if entry.pages[0].endpoint is None or request.can_access(entry.pages[0].endpoint)
-    ]
+def list_groups(request: PageRequest) -> list[Group]:
+    return build_navigation(request.can_access, (), request.context.path, GROUPS)

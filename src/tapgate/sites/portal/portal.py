@@ -11,7 +11,7 @@ from tapgate.sites.console.pages import account
 from tapgate.sites.console.rendering import build_environment
 from tapgate.sites.console.site import Pages, PageSite
 from tapgate.sites.console.translation.translator import Language, get_translator
-from tapgate.sites.portal.navigation import list_entries
+from tapgate.sites.portal.navigation import list_groups
 from tapgate.sites.portal.pages import (
     api_reference,
     approvals,
@@ -62,7 +62,7 @@ def build_portal() -> PageSite:
         environment.globals["actions"] = {
             action.name: action.translate(translator) for action in ACTIONS
         }
-        environment.globals["list_entries"] = list_entries
+        environment.globals["list_groups"] = list_groups
         environment.globals["exports"] = {}
     return PageSite(
         PORTAL,
