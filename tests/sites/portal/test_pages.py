@@ -171,6 +171,35 @@ async def test_cashier_sees_payments_but_no_balance_and_no_payouts(
     assert "10.00 SLE" in manager  # the requested payout
 
 
+async def test_home_compares_sales_and_lists_what_waits(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    client = await open_portal(console_clients, own, "M")
+    text = await client.get_page_text("/portal")
+    dispute = own.ids[ids.DISPUTE][0]
+    for expected in (
+        "Sales by day",
+        "last 14 days",
+        "yesterday 0.00 SLE",
+        "no earlier period",
+        f'<a href="/portal/disputes/{dispute}"><strong>Answer a dispute',
+        "/portal/actions/payout.create",
+    ):
+        assert expected in text, expected
+    await client.submit_action("dispute.respond", {"text": "Delivered"}, id=dispute)
+    assert "Answer a dispute" not in await client.get_page_text("/portal")
+    cashier = await (await open_portal(console_clients, own, "K")).get_page_text("/portal")
+    assert "last 7 days" in cashier and "Request payout" not in cashier
+
+
+async def test_payments_name_the_other_side(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    client = await open_portal(console_clients, own, "M")
+    rows = (await client.get_page_text("/portal/transactions")).partition('id="rows"')[2]
+    assert "Aminata" in rows and f"{own.mark}shop" not in rows
+
+
 @each("role", ["P", "G"])
 async def test_partner_and_agent_see_their_transactions_and_next_payout(
     console_clients: ConsoleClients, own: OwnerWorld, role: str

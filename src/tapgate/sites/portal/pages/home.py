@@ -1,26 +1,32 @@
-"""Home page: today's sales, the next payout, the balance and the latest payments."""
+"""Home page: today's sales and their trend, the next payout, what to do, and latest payments."""
 
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.components.merchant_steps import MerchantStep, list_steps
-from tapgate.sites.console.components.periods import resolve_preset
 from tapgate.sites.console.components.related import gather_by_name
 from tapgate.sites.console.page_request import PORTAL, PageRequest
 from tapgate.sites.console.pages.payouts import LIST_PATH as PAYOUTS_PATH
 from tapgate.sites.console.pages.payouts import SCHEDULE_PATH
 from tapgate.sites.console.site import Pages
 from tapgate.sites.portal.components import get_owner_id, is_merchant
-from tapgate.sites.portal.pages.terminals import SUMMARY_PATH, TERMINALS_PATH
+from tapgate.sites.portal.pages.terminals import TERMINALS_PATH
+from tapgate.sites.portal.sales import load_sales
+from tapgate_client.schemas.approvals import ApprovalStatus
+from tapgate_client.schemas.disputes import DisputeStatus
 from tapgate_client.schemas.payouts import PayoutStatus
-from tapgate_client.schemas.transactions import MoneyFlow
+from tapgate_client.schemas.support import SupportRequestStatus
 
 pages = Pages()
 
-_LATEST: Final = 10
+_LATEST: Final = 8
 _MAX_REQUESTED: Final = 100
 _MAX_KEYS: Final = 20
+_MAX_WAITING: Final = 100
+#: A returned payout is news for this long.
+_RETURNED_FOR: Final = timedelta(days=7)
 
 
 @pages.get(PORTAL)
@@ -28,18 +34,20 @@ async def show_home(request: PageRequest) -> Reply[bytes]:
     parts = await gather_by_name(
         owner=request.get("/api/v1/me/owner"),
         latest=request.get("/api/v1/transactions", {"limit": _LATEST}),
-        sales=_load_sales(request),
+        sales=load_sales(request),
         requested=request.get_if_allowed(
             PAYOUTS_PATH, {"status": PayoutStatus.REQUESTED.value, "limit": _MAX_REQUESTED}
         ),
         schedule=_load_schedule(request),
         accounts=request.get_if_allowed("/api/v1/bank-accounts", {"limit": 1}),
+        waiting=_load_waiting(request),
     )
     requested, accounts = parts.pop("requested"), parts.pop("accounts")
     return request.render(
         "portal/home.html",
         is_merchant=is_merchant(request),
         requested=None if requested is None else _add_up(requested["data"]),
+        has_account=bool(accounts and accounts["data"]),
         owner_id=get_owner_id(request),
         steps=await _list_steps(request, parts["latest"]["data"], accounts),
         **parts,
@@ -66,26 +74,34 @@ async def _list_steps(
     )
 
 
-async def _load_sales(request: PageRequest) -> dict[str, Any]:
-    """Return today's sales: gross, fees and count.
-
-    A merchant's summary counts fees as the settlement account pays them. Callers without it, and
-    owners that sell nothing, get the list totals.
-    """
-    settings = request.context.services.settings
-    today = resolve_preset("today", request.now, settings.timezone)
-    if is_merchant(request) and request.can_access(f"GET {SUMMARY_PATH}"):
-        summary = await request.get(SUMMARY_PATH, today, id=get_owner_id(request))
-        totals = summary["totals"]
-        return {
-            "count": totals["sales_count"],
-            "amount": totals["sales"],
-            "fees": totals["fees"],
-            "refunds": totals["refunds"],
-        }
-    flow = {"flow": MoneyFlow.PAYMENTS.value} if is_merchant(request) else {}
-    totals = await request.get("/api/v1/transactions/totals", {**today, **flow})
-    return {**totals, "refunds": None}
+async def _load_waiting(request: PageRequest) -> dict[str, list[Any]]:
+    """Return the records that wait for the viewer or concern the viewer now, by kind."""
+    limit = {"limit": _MAX_WAITING}
+    parts = await gather_by_name(
+        disputes=request.get_if_allowed(
+            "/api/v1/disputes", {"status": DisputeStatus.OPEN.value, **limit}
+        ),
+        replies=request.get_if_allowed(
+            "/api/v1/support/requests", {"status": SupportRequestStatus.ANSWERED.value, **limit}
+        ),
+        returned=request.get_if_allowed(
+            PAYOUTS_PATH, {"status": PayoutStatus.RETURNED.value, **limit}
+        ),
+        webhooks=request.get_if_allowed(
+            "/api/v1/admin/webhook-endpoints", {"failing": "true", **limit}
+        ),
+        approvals=request.get_if_allowed(
+            "/api/v1/approvals", {"status": ApprovalStatus.PENDING.value, **limit}
+        ),
+    )
+    waiting = {name: [] if page is None else page["data"] for name, page in parts.items()}
+    since = request.now - _RETURNED_FOR
+    waiting["returned"] = [
+        payout
+        for payout in waiting["returned"]
+        if datetime.fromisoformat(payout["updated_at"]) >= since
+    ]
+    return waiting
 
 
 async def _load_schedule(request: PageRequest) -> Any:
