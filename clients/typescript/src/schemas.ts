@@ -53,6 +53,7 @@ export interface Admin {
   created_at: string;
   last_login_at: string | null;
   status: AdminStatus;
+  disabled_by: UserType | null;
   sso: boolean;
   link_seen_by: string[];
 }
@@ -78,6 +79,7 @@ export interface AdminDetails {
   created_at: string;
   last_login_at: string | null;
   status: AdminStatus;
+  disabled_by: UserType | null;
   sso: boolean;
   link_seen_by: string[];
   factors: Factor[];
@@ -2339,6 +2341,7 @@ export interface NewAdminRecord {
   created_at: string;
   last_login_at: string | null;
   status: AdminStatus;
+  disabled_by: UserType | null;
   sso: boolean;
   link_seen_by: string[];
   invitation?: Invitation;

@@ -27,6 +27,11 @@ async def change(harness: Harness, auth: BearerAuth, user: str, verb: str) -> tu
     return response.status_code, response.json().get("code", response.json().get("status"))
 
 
+async def get_disabler(harness: Harness, auth: BearerAuth, user: str) -> str | None:
+    listed = (await harness.get(USERS, auth=auth)).json()["data"]
+    return {row["id"]: row["disabled_by"] for row in listed}[user]
+
+
 @pytest.mark.parametrize("has_rule", [True, False])
 async def test_manager_cannot_enable_users_that_the_platform_disabled(
     harness: Harness, shop: str, manager: BearerAuth, *, has_rule: bool
@@ -54,8 +59,11 @@ async def test_platform_takes_over_what_a_manager_disabled(
     harness: Harness, shop: str, manager: BearerAuth
 ) -> None:
     admin, user = await harness.create_admin(), await harness.create_owner_user("K", shop)
+    assert await get_disabler(harness, manager, user.id) is None
     assert await change(harness, manager, user.id, "disable") == (200, "disabled")
+    assert await get_disabler(harness, manager, user.id) == "owner"
     assert await change(harness, admin, user.id, "disable") == (200, "disabled")
+    assert await get_disabler(harness, manager, user.id) == "platform"
     assert await change(harness, admin, user.id, "disable") == (409, "ALREADY_BLOCKED")
     assert await change(harness, manager, user.id, "enable") == (403, "FORBIDDEN")
 

@@ -391,6 +391,15 @@ async def test_manager_invites_disables_and_enables_a_cashier(
     assert "Disabled" in await client.get_page_text("/portal/team")
     await client.submit_action("team.enable", {}, id=public_id)
     assert "Disabled" not in await client.get_page_text("/portal/team")
+    await client.submit_action("team.disable", {}, id=public_id)
+    staff = await console_clients.create_signed_in()
+    page = await staff.get_page_text(f"/console/administrators/{public_id}")
+    assert "Disabled by the owner" in page
+    await staff.submit_action("administrator.disable", {}, id=public_id)
+    page = await staff.get_page_text(f"/console/administrators/{public_id}")
+    assert "administrator.enable" in page and "administrator.disable" not in page
+    team = await client.get_page_text("/portal/team")
+    assert "by the platform" in team and "team.enable" not in team
 
 
 async def test_statement_is_downloaded_without_scripts(

@@ -22,7 +22,14 @@ from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.errors import ApiError, Code, invalid_field
-from tapgate_client.schemas.admin import AdminChanges, AdminRole, AdminStatus, Invitation, Tokens
+from tapgate_client.schemas.admin import (
+    AdminChanges,
+    AdminRole,
+    AdminStatus,
+    Invitation,
+    Tokens,
+    UserType,
+)
 from tapgate_client.schemas.audit import AuditResult
 
 _FIRST_ADMIN_NAME = "Administrator"
@@ -398,7 +405,7 @@ async def disable(
         raise _build_forbidden_error("You can't disable your own account.")
     is_owner = _is_of_owner(actor)
     if before["status"] == AdminStatus.DISABLED and (
-        is_owner or not await queries.is_disabled_by_owner(tx, admin_id)
+        is_owner or before["disabled_by"] == UserType.PLATFORM
     ):
         raise ApiError(Code.ALREADY_BLOCKED, "This admin is already disabled.")
     if system_admins.is_required(admin_id):
@@ -421,7 +428,7 @@ async def enable(
     before = await queries.get(tx, admin_id, for_update=True)
     if before["status"] == AdminStatus.ACTIVE:
         raise ApiError(Code.NOT_BLOCKED, "This admin is not disabled.")
-    if _is_of_owner(actor) and not await queries.is_disabled_by_owner(tx, admin_id):
+    if _is_of_owner(actor) and before["disabled_by"] == UserType.PLATFORM:
         raise ApiError(
             Code.FORBIDDEN,
             "The platform has disabled this account. Ask support to enable it.",

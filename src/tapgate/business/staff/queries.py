@@ -15,6 +15,9 @@ from tapgate_client import ids
 from tapgate_client.schemas.admin import AdminFilters, AdminRole, UserType
 
 _COLUMNS = """id, email, name, role, status, created_at, last_login_at, owner_type, owner_id,
+    CASE WHEN status = 'active' THEN NULL
+         WHEN owner_id = (SELECT owner_id FROM admins disabler WHERE id = admins.disabled_by)
+         THEN 'owner' ELSE 'platform' END AS disabled_by,
     EXISTS (SELECT FROM admin_identities WHERE admin_id = admins.id) AS sso,
     ARRAY(SELECT viewer_id FROM admin_link_views
           WHERE admin_id = admins.id AND confirmed_at IS NULL ORDER BY viewer_id) AS link_viewers"""
@@ -70,18 +73,6 @@ async def set_status(
         admin_id,
         status,
         disabled_by,
-    )
-
-
-async def is_disabled_by_owner(tx: Transaction, admin_id: int) -> bool:
-    """Return whether a user of the same owner disabled the account."""
-    return bool(
-        await tx.fetchval(
-            """SELECT disabler.owner_id = disabled.owner_id FROM admins disabled
-               JOIN admins disabler ON disabler.id = disabled.disabled_by
-               WHERE disabled.id = $1""",
-            admin_id,
-        )
     )
 
 

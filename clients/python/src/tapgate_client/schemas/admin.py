@@ -208,6 +208,9 @@ class Me(AdminFields, frozen=True, kw_only=True):
 
 class Admin(AdminFields, frozen=True, kw_only=True):
     status: AdminStatus
+    #: Who disabled the account: a user of its owner, whose managers can enable it again, or the
+    #: platform. Null if the account is active.
+    disabled_by: UserType | None
     #: Whether the admin signs in with single sign-on and has no password.
     sso: bool
     #: IDs of the admins who may have had the admin's invitation or reset link, until a third admin
