@@ -98,8 +98,8 @@ def tell_transaction(translator: Translator, record: Record) -> str:
     sentence = translator.translate(
         tale.tried if record["status"] in _UNSETTLED else tale.done,
         amount=translator.numbers.format_amount(record["amount"], record["currency"]),
-        payer=_name_party(translator, record["from"]),
-        payee=_name_party(translator, record["to"]),
+        payer=name_party(translator, record["from"]),
+        payee=name_party(translator, record["to"]),
     )
     return sentence[:1].upper() + sentence[1:]
 
@@ -131,7 +131,7 @@ def tell_alert(
     return None if transaction is None else tell_transaction(translator, transaction)
 
 
-def _name_party(translator: Translator, party: Record | None) -> str:
+def name_party(translator: Translator, party: Record | None) -> str:
     if party is None:
         return translator.translate(_UNKNOWN_PARTY)
     if party["type"] == "platform":
