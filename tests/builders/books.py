@@ -12,6 +12,7 @@ from builders.payments import build_party
 from drivers.in_process import GATEWAY_URL, AppTransport
 from harness import PIN, Harness, HmacAuth
 from tapgate.business.payments.books.outgoing import BookTransferWorker
+from tapgate.business.payments.books.recipients import build_context
 from tapgate.core.id_generator import IdGenerator
 from tapgate.core.settings import load_settings
 from tapgate.core.settings.books import BookPeer
@@ -168,6 +169,7 @@ async def send_elsewhere(
         book_transfer=NewBookTransfer(
             book=book, recipient_id="sub_0800000000000", recipient_name="Fatu S."
         ),
+        context=build_context(book, "Fatu S."),
     )
     outcome = await services.ledger.submit(command)
     return ids.encode(ids.TRANSACTION, outcome.require_accepted().transaction_id)

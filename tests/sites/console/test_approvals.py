@@ -43,11 +43,13 @@ async def test_held_form_is_approved_from_the_inbox(
     own = await ada.get_page_text(path)
     assert "Sent for approval" in own
     assert "Cancel request" in own
+    assert "Waits for 1 approval by System admin or Finance, other than you." in own
     assert "approval.approve" not in own
     approver = await console_clients.create_signed_in("F")
     assert "250.00" in await approver.get_page_text("/console/approvals")
     page = await approver.get_page_text(path)
     assert "approval.approve" in page
+    assert "Waits for 1 approval by System admin or Finance. Expires" in page
     assert "Weekend stock for 12 agents" in page
     banner_path = f"/console/approvals/banner?resource_id={agent['id']}"
     assert html.escape(banner_path) in (await approver.get(f"/console/agents/{agent['id']}")).text

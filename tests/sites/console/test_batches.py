@@ -37,14 +37,18 @@ async def test_batch_is_uploaded_checked_and_paid(
     await finance.submit_action("batch.validate", {}, id=batch_id)
     page = await finance.get_page_text(path)
     assert "Validated" in page and "Invalid lines" in page and "fifty" in page
-    assert "amount" in page and "Pay batch" in page
+    assert "Pay batch" in page and "Waits for its run" in page
+    # The invalid line is listed once, with the label of its column.
+    assert page.count("fifty") == 1 and "Amount: " in page
 
     await finance.submit_action("batch.run", {}, id=batch_id)
     page = await finance.get_page_text(path)
     assert "every 2s" in page and "Stop batch" in page
+    assert "The valid lines are paid in the background." in page
     await pay_batches(harness)
     page = await finance.get_page_text(path)
     assert "Completed with errors" in page and "50.00" in page and "every 2s" not in page
+    assert "Some lines were not paid." in page and "New batch" in page
     lines_page = await finance.get_page_text(f"{path}/lines?status=invalid")
     assert "fifty" in lines_page and phone in lines_page
     file = await finance.get(f"{path}/file?status=paid")

@@ -34,6 +34,9 @@ async def test_only_a_transfer_to_a_removed_book_is_returned_without_confirmatio
     assert "Return without confirmation" not in await ada.get_page_text(PAGE)
     remove_books(harness)
     assert f'href="{PAGE}"' in await ada.get_page_text("/console")
+    page = await ada.get_page_text(f"/console/transactions/{transfer_id}")
+    assert "has not accepted it for a day. Waits for a decision by finance" in page
+    assert "Retry now" in page and "Return without confirmation" in page
     text = await ada.get_page_text(PAGE)
     assert "Return without confirmation" in text and "Book not configured" in text
     fields = {"reason": "The book was closed", "without_confirmation": "true"}

@@ -21,6 +21,7 @@ async def test_dispute_shows_both_sides_and_the_customer(
     assert (await driver.act(dispute, "respond", text="It was sent")).status_code == 200
     answered = await officer.get_page_text(url)
     assert "It was sent" in answered and "can answer until" not in answered
+    assert "has answered. Waits for a decision by compliance." in answered
 
 
 async def test_recall_shows_the_transfer_and_the_recipient(
@@ -33,6 +34,7 @@ async def test_recall_shows_the_transfer_and_the_recipient(
     officer = await console_clients.create_signed_in("C")
     text = await officer.get_page_text(f"/console/recalls/{opened['id']}")
     assert "Yabom Kamara asks for 60.00 SLE back from Memunatu Kamara." in text
+    assert "Memunatu Kamara can return or keep the money until" in text
     assert "60.00 SLE on hold" in text and "Wrong number" in text
     assert f'/console/subscribers/{receiver["id"]}"' in text
     listed = await officer.get_page_text("/console/recalls")

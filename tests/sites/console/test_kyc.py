@@ -51,6 +51,7 @@ async def test_review_shows_requirements_of_the_next_level_and_limits(
         assert part in text
     assert text.count("Met</span>") == 1 and text.count("Received</span>") == 1
     assert text.count("Missing</span>") == 1
+    assert "Missing for level 2: Selfie." in text and "Ask for: Selfie" in text
     assert "50,000.00" in text and "250,000.00" in text
     form = {"decision": "approve", "kyc_level": "2"}
     response = await officer.submit_action("kyc.approve", form, id=customer["id"])
@@ -58,6 +59,7 @@ async def test_review_shows_requirements_of_the_next_level_and_limits(
     response = await officer.submit_action("kyc.reject", {"decision": "reject"}, id=customer["id"])
     assert "HX-Redirect" not in response.headers and "reason" in response.text
     await upload_document(harness, customer, document_type="selfie")
+    assert "No document is missing for level 2." in await officer.get_page_text(path)
     response = await officer.submit_action("kyc.approve", form, id=customer["id"])
     assert response.headers["HX-Redirect"] == "/console/kyc/next"
     text = await officer.get_page_text(path)

@@ -31,10 +31,13 @@ async def test_finance_pays_out_runs_payouts_and_marks_a_return(
     payout_path = get_redirect(requested)
     page = await finance.get_page_text(payout_path)
     assert "90.00" in page and "Requested" in page
+    assert "Waits for the next payout run" in page and "Run payouts" in page
     assert payout_path in await finance.get_page_text("/console/work")
 
     run_path = get_redirect(await finance.submit_action("payout_run.create", {}))
-    assert "90.00" in await finance.get_page_text(run_path)
+    run_page = await finance.get_page_text(run_path)
+    assert "90.00" in run_page and "Upload the bank file to your bank." in run_page
+    assert "Waits for the bank." in await finance.get_page_text(payout_path)
     file = await finance.get(f"{run_path}/file?format=pain.001")
     assert file.status_code == 200 and b"pain.001.001.09" in file.content
     assert "attachment" in file.headers["Content-Disposition"]
@@ -46,6 +49,9 @@ async def test_finance_pays_out_runs_payouts_and_marks_a_return(
     await finance.submit_action("payout.returned", {"reason": "Account closed"}, id=payout_id)
     page = await finance.get_page_text(payout_path)
     assert "Account closed" in page and "Mark as returned" not in page
+    assert "The amount and the fee went back to " in page
+    run_page = await finance.get_page_text(run_path)
+    assert "Every payout of this run is paid or returned." in run_page
     assert payout_path in await finance.get_page_text(f"{PAYOUTS_URL}?status=returned")
 
 

@@ -243,7 +243,7 @@ def get_transaction_status_label(status: str) -> str:
 def get_decline_reason(code: str) -> str:
     """Return the reason for a decline, such as `Insufficient funds`."""
     entry = TABLE.get(cast(Code, code))
-    return _DECLINE_REASONS.get(code) or (entry[1] if entry else humanize(code))
+    return _DECLINE_REASONS.get(code) or (use_console_terms(entry[1]) if entry else humanize(code))
 
 
 def get_chat_command_label(command: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
+from tapgate.sites.console.components.next_steps import tell_approval
 from tapgate.sites.console.components.related import get_audit
 from tapgate.sites.console.components.rule_effects import list_effects
 from tapgate.sites.console.form_fields import Field
@@ -143,6 +144,7 @@ async def show_approval(request: PageRequest, id: str) -> Reply[bytes]:
         "approvals/approval.html",
         has_secret=approval.get("disclosed", False),
         approval=approval,
+        next_step=tell_approval(request, approval),
         changes=_list_changes(approval["changes"], request.translator),
         effects=list_effects(request, approval),
         result=list_result(approval["result"] or {}),

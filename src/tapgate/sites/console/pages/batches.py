@@ -6,6 +6,7 @@ from tapgate.http.api import csv_files
 from tapgate.http.endpoint import MEBIBYTE, Reply
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components.lists import add_list_page, pick_filters
+from tapgate.sites.console.components.next_steps import tell_batch
 from tapgate.sites.console.components.related import gather_by_name, get_admin_names, get_audit
 from tapgate.sites.console.form_errors import describe_value_error
 from tapgate.sites.console.form_fields import Field
@@ -112,6 +113,7 @@ async def show_batch(request: PageRequest, id: str) -> Reply[bytes]:
     example = csv_files.render_file(_EXAMPLE[0], _EXAMPLE[1:]).decode("utf-8-sig")
     return request.render(
         "batches/batch.html",
+        next_step=tell_batch(request, parts["batch"]),
         **parts,
         example=example.replace("\r\n", "\n"),
         max_lines=MAX_LINES,

@@ -6,6 +6,7 @@ from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components import fields
 from tapgate.sites.console.components.case import load_case
+from tapgate.sites.console.components.next_steps import tell_dispute
 from tapgate.sites.console.components.related import gather_by_name, get_audit
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
@@ -128,6 +129,7 @@ async def show_dispute(request: PageRequest, id: str) -> Reply[bytes]:
     return request.render(
         "disputes/dispute.html",
         dispute=dispute,
+        next_step=tell_dispute(request, dispute),
         is_undecided=dispute["status"] in (DisputeStatus.OPEN, DisputeStatus.ANSWERED),
         **parts,
     )

@@ -5,6 +5,7 @@ from typing import Final
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components import fields
+from tapgate.sites.console.components.next_steps import tell_float_request
 from tapgate.sites.console.components.related import gather_by_name, get_audit
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
@@ -108,6 +109,7 @@ async def show_float_request(request: PageRequest, id: str) -> Reply[bytes]:
     return request.render(
         "float_requests/request.html",
         item=item,
+        next_step=tell_float_request(request, item),
         is_open=item["status"] == FloatRequestStatus.OPEN,
         **parts,
     )

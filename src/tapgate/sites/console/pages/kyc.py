@@ -5,6 +5,7 @@ from typing import Any, Final
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components.case import load_case
+from tapgate.sites.console.components.next_steps import tell_kyc_review
 from tapgate.sites.console.components.queues import build_assign_actions, find_next
 from tapgate.sites.console.components.related import gather_by_name
 from tapgate.sites.console.form_fields import Field
@@ -121,6 +122,7 @@ async def review_customer(request: PageRequest, id: str) -> Reply[bytes]:
     documents = parts.pop("documents")["data"][::-1]  # in the order of their upload
     pending = [item for item in documents if item["status"] == KycDocumentStatus.PENDING]
     requirements = _check_requirements(parts["next_rule"]["requirements"], documents)
+    missing = [name for name, is_met in requirements if is_met is False]
     return request.render(
         "kyc/review.html",
         customer=customer,
@@ -128,8 +130,8 @@ async def review_customer(request: PageRequest, id: str) -> Reply[bytes]:
         pending=pending,
         earlier=[item for item in documents if item not in pending],
         requirements=requirements,
-        missing=[name for name, is_met in requirements if is_met is False],
-        now=request.context.services.clock(),
+        missing=missing,
+        next_step=tell_kyc_review(request, customer, next_level, missing),
         **parts,
     )
 

@@ -6,6 +6,7 @@ from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components import fields
 from tapgate.sites.console.components.lists import pick_filters
+from tapgate.sites.console.components.next_steps import tell_payout, tell_payout_run
 from tapgate.sites.console.components.related import gather_by_name, get_admin_names, get_audit
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import SECURITY_HEADERS, PageRequest
@@ -148,7 +149,12 @@ async def show_payout(request: PageRequest, id: str) -> Reply[bytes]:
         account=request.get("/api/v1/bank-accounts/{id}", id=payout["bank_account_id"]),
         audit=get_audit(request, id),
     )
-    return request.render("payouts/payout.html", payout=payout, **parts)
+    return request.render(
+        "payouts/payout.html",
+        payout=payout,
+        next_step=tell_payout(request, payout, parts["account"]),
+        **parts,
+    )
 
 
 @pages.get("/console/payout-runs")
@@ -165,10 +171,19 @@ async def show_run(request: PageRequest, id: str) -> Reply[bytes]:
     parts = await gather_by_name(
         run=request.get(_RUN_PATH, id=id),
         payouts=request.get(LIST_PATH, {"run_id": id, "limit": _MAX_PAYOUTS}),
+        submitted=request.get(
+            LIST_PATH, {"run_id": id, "status": PayoutStatus.SUBMITTED, "limit": 1}
+        ),
         audit=get_audit(request, id),
         admin_names=get_admin_names(request),
     )
-    return request.render("payouts/run.html", **parts)
+    has_submitted = bool(parts.pop("submitted")["data"])
+    return request.render(
+        "payouts/run.html",
+        has_submitted=has_submitted,
+        next_step=tell_payout_run(request, has_submitted=has_submitted),
+        **parts,
+    )
 
 
 @pages.get("/console/payout-runs/{id}/file")

@@ -5,6 +5,7 @@ from typing import Final
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components.case import load_case
+from tapgate.sites.console.components.next_steps import tell_recall
 from tapgate.sites.console.components.related import gather_by_name, get_admin_names, get_audit
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
@@ -86,4 +87,10 @@ async def show_recall(request: PageRequest, id: str) -> Reply[bytes]:
         audit=get_audit(request, id),
         admin_names=get_admin_names(request),
     )
-    return request.render("recalls/recall.html", recall=recall, transfer=transfer, **parts)
+    return request.render(
+        "recalls/recall.html",
+        recall=recall,
+        transfer=transfer,
+        next_step=tell_recall(request, recall, transfer),
+        **parts,
+    )

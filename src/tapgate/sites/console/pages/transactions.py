@@ -11,6 +11,7 @@ from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
 from tapgate.sites.console.components.declines import explain_decline
 from tapgate.sites.console.components.lists import get_filtered_list
+from tapgate.sites.console.components.next_steps import tell_book_transfer
 from tapgate.sites.console.components.periods import PRESETS, resolve_period
 from tapgate.sites.console.components.related import get_alerts, get_rules
 from tapgate.sites.console.components.stories import tell_transaction
@@ -112,12 +113,13 @@ async def show_totals(request: PageRequest) -> Reply[bytes]:
 @pages.get("/console/transactions/{id}")
 async def show_transaction(request: PageRequest, id: str) -> Reply[bytes]:
     record = await request.get(_ITEM_PATH, id=id)
-    ledger_entries, chain, alerts, rules, recall = await asyncio.gather(
+    ledger_entries, chain, alerts, rules, recall, book_transfer = await asyncio.gather(
         request.get(f"{_ITEM_PATH}/entries", id=id),
         request.get(f"{_ITEM_PATH}/chain", id=id),
         get_alerts(request, transaction_id=id),
         get_rules(request),
         _find_recall(request, record),
+        _find_book_transfer(request, record),
     )
     possible = list_possible_actions(record)
     if recall is not None:
@@ -134,6 +136,8 @@ async def show_transaction(request: PageRequest, id: str) -> Reply[bytes]:
         refundable=_get_refundable_amount(record),
         reversible=_get_reversible_amount(record),
         recall=recall,
+        book_transfer=book_transfer,
+        next_step=None if book_transfer is None else tell_book_transfer(request, book_transfer),
         failure_details=_to_text_values(record.get("failure_details") or {}),
         metadata=_to_text_values(record["metadata"] or {}),
         alerts=alerts and alerts["data"],
@@ -200,6 +204,23 @@ async def _find_recall(request: PageRequest, record: dict[str, Any]) -> dict[str
     page = await request.get_if_allowed("/api/v1/recalls", {"transaction_id": record["id"]})
     found: list[dict[str, Any]] = [] if page is None else page["data"]
     return found[0] if found else None
+
+
+async def _find_book_transfer(
+    request: PageRequest, record: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Return the delivery to another book, if it is one and the admin may see deliveries."""
+    if record["book"] is None:
+        return None
+    try:
+        found: dict[str, Any] | None = await request.get_if_allowed(
+            "/api/v1/books/transfers/{id}", id=record["id"]
+        )
+    except ApiError as error:
+        if error.code is not Code.TRANSACTION_NOT_FOUND:
+            raise
+        return None  # from another book
+    return found
 
 
 def _to_text_values(values: dict[str, Any]) -> dict[str, str]:
