@@ -72,6 +72,8 @@ async def test_rule_change_is_sent_for_approval(
     assert (await ada.post_form("/console/approvals/rules", form)).status_code == 303
     form_page = await ada.get_page_text("/console/approvals/rules/edit")
     assert 'value="100.00"' in form_page
+    assert "1 of 11 need approval" in form_page and "0 of 5 need approval" in form_page
+    assert form_page.count('class="rule-group" open') == 1
     held = await ada.post_form("/console/approvals/rules", {})
     assert held.headers["Location"].startswith("/console/approvals/apr_")
     changes = await approver.get_page_text(held.headers["Location"])

@@ -155,6 +155,7 @@ async def test_card_is_personalized_in_two_steps_and_its_keys_are_shown_once(
     support = await console_clients.create_signed_in("S")
     assert (await support.get(page)).status_code == 403
     assert "/personalize" not in await support.get_page_text(f"/console/cards/{serial}")
+    assert 'name="card_proof.url"' in text and "/console/actions/card.confirm?serial=" in text
     rejected = await ada.submit_action("card.confirm", {"card_proof.url": "nothing"}, serial=serial)
     assert "Link of the tap must be" in rejected.text
     uid, meta_read_key, file_read_key = map(bytes.fromhex, ("04DE5F1EACC040", keys[2], keys[1]))
