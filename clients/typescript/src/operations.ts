@@ -1791,8 +1791,8 @@ export class Operations extends Transport {
   /**
    * List recalls, newest first.
    *
-   * If a restricted subscriber takes part, `reason` and `decision_reason` are null until the admin
-   * verifies a one-time code.
+   * If a restricted subscriber takes part, the names, `reason` and `decision_reason` are null until
+   * the admin verifies a one-time code.
    *
    * Access: an admin (compliance_user, support_user, system_admin).
    */
@@ -1897,8 +1897,8 @@ export class Operations extends Transport {
    * List disputes, newest first, or oldest first with `order=oldest`.
    *
    * A processor gets its own disputes. With `overdue=true`, only open disputes that the merchant has
-   * not answered in time are listed. The texts of a restricted subscriber's dispute are masked for
-   * admins until a one-time code is verified.
+   * not answered in time are listed. The texts and the name of a restricted subscriber are masked
+   * for admins until a one-time code is verified.
    *
    * Access: an admin with any role; a processor's or terminal's signature; an internal service's signature. Owner roles: merchant_cashier, merchant_manager.
    */

@@ -1511,13 +1511,15 @@ export type DisputeReason = "not_recognized" | "not_received" | "wrong_amount" |
 /**
  * Dispute. `due_at` is when the merchant must have answered.
  *
- * For a restricted subscriber, `masked` is true, and `description` and `merchant_response` are
- * null until the admin verifies a one-time code.
+ * Only staff get `subscriber_name`. For a restricted subscriber, `masked` is true, and
+ * `subscriber_name`, `description` and `merchant_response` are null until the admin verifies a
+ * one-time code.
  */
 export interface DisputeRecord {
   id: string;
   transaction_id: string;
   subscriber_id: string;
+  subscriber_name?: string | null;
   processor_id: string;
   processor_name: string;
   amount: string;
@@ -1700,13 +1702,14 @@ export interface FloatRequestPage {
  * Float request.
  *
  * `waits_for` is who is asked while the request is open: a sub-agent's super-agent until
- * `finance_at`, then finance.
+ * `finance_at`, then finance. `float_balance` is the agent's current float, in responses to `GET`.
  */
 export interface FloatRequestRecord {
   id: string;
   agent_id: string;
   agent_name: string;
   amount: string;
+  float_balance?: string;
   currency: string;
   note: string | null;
   status: FloatRequestStatus;
@@ -3467,11 +3470,17 @@ export interface RecallPage {
  *
  * `amount` is the recalled transfer's amount, and `held_amount` what the receiver still had: it is
  * held while the recall is open, and returned if the receiver agrees or staff decide so.
- * `decided_by` is the admin who decided, or null.
+ * `decided_by` is the admin who decided, or null. The sender and the receiver are in responses to
+ * `GET`; if one of them is a restricted subscriber, `masked` is true, and both names and the
+ * reasons are null until the admin verifies a one-time code.
  */
 export interface RecallRecord {
   id: string;
   transaction_id: string;
+  sender_id?: string;
+  sender_name?: string | null;
+  receiver_id?: string;
+  receiver_name?: string | null;
   amount: string;
   held_amount: string;
   currency: string;
@@ -3483,6 +3492,7 @@ export interface RecallRecord {
   reversal_id: string | null;
   created_at: string;
   expires_at: string;
+  masked?: boolean;
 }
 
 export interface RecallResolution {

@@ -24,7 +24,9 @@ async def test_dispute_opens_with_a_due_date_and_tells_the_cardholder(harness: H
     assert record["description"] == "Nothing came"
     assert record["merchant_response"] is record["decision_reason"] is None
     assert record["due_at"][:10] > record["created_at"][:10]
-    assert await driver.get(record) == record
+    customer = driver.customer
+    name = f"{customer['first_name']} {customer['last_name']}"
+    assert await driver.get(record) == {**record, "subscriber_name": name}
     assert [event["id"] for event in await list_events(harness, "dispute.created")] == [
         record["id"]
     ]
@@ -195,6 +197,7 @@ async def test_processor_sees_and_answers_only_its_own_disputes(harness: Harness
     dispute, foreign = await driver.create_dispute(), await other.create_dispute()
     listed = await harness.get(DISPUTES_URL, auth=driver.merchant_auth)
     assert [item["id"] for item in listed.json()["data"]] == [dispute["id"]]
+    assert "subscriber_name" not in listed.json()["data"][0]
     response = await harness.get(f"{DISPUTES_URL}/{foreign['id']}", auth=driver.merchant_auth)
     assert parse_error(response) == (404, "DISPUTE_NOT_FOUND")
     response = await driver.act(foreign, "respond", text="Not mine", accept=True)
@@ -227,7 +230,7 @@ async def test_overdue_disputes_are_listed_and_counted(harness: Harness) -> None
     assert counts["disputes"]["oldest_at"] == late["created_at"]
 
 
-async def test_texts_of_a_restricted_cardholder_are_masked(harness: Harness) -> None:
+async def test_name_and_texts_of_a_restricted_cardholder_are_masked(harness: Harness) -> None:
     driver = await create_driver(harness)
     dispute = await driver.create_dispute(description="My surgery")
     await harness.put(
@@ -235,8 +238,11 @@ async def test_texts_of_a_restricted_cardholder_are_masked(harness: Harness) -> 
         json={"restricted": True},
         auth=await harness.create_admin("C"),
     )
-    masked = await driver.get(dispute)
-    assert (masked["masked"], masked["description"]) == (True, None)
+    listed = (await harness.get(DISPUTES_URL, auth=await harness.create_admin("F"))).json()
+    for masked in (await driver.get(dispute), *listed["data"]):
+        assert (masked["masked"], masked["description"]) == (True, None)
+        assert masked["subscriber_name"] is None
+    assert listed["masked"] is True
     full = await driver.get(dispute, auth=harness.get_service_auth())
     assert full["description"] == "My surgery"
     another = await driver.create_payment("5.00")

@@ -58,6 +58,7 @@ class Dispute(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     updated_at: datetime
     fingerprint: bytes | None
+    subscriber_name: str | None = None
 
     @property
     def public_id(self) -> str:
@@ -72,12 +73,17 @@ class Dispute(msgspec.Struct, frozen=True, kw_only=True):
         return self.status == DisputeStatus.OPEN and self.due_at <= now
 
 
-def to_record(dispute: Dispute, now: datetime, *, masked: bool = False) -> DisputeRecord:
+def to_record(
+    dispute: Dispute, now: datetime, *, masked: bool = False, for_staff: bool = False
+) -> DisputeRecord:
+    """Return the public record. Only staff learn the customer's name."""
     hidden = {"description": None, "merchant_response": None, "masked": True} if masked else {}
+    name = None if masked else dispute.subscriber_name
     return build_record(
         DisputeRecord,
         dispute,
         id=dispute.public_id,
+        subscriber_name=name if for_staff else msgspec.UNSET,
         amount=money.format_decimal(dispute.amount, dispute.currency),
         overdue=dispute.is_overdue(now),
         **hidden,

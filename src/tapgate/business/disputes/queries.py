@@ -21,6 +21,8 @@ _SELECT: Final = f"""SELECT d.id, d.transaction_id, d.subscriber_id, d.processor
      WHERE owner_id = d.processor_id AND kind = '{chart.SETTLEMENT}') AS processor_name,
     (SELECT context ->> 'merchant_name' FROM transactions WHERE id = d.transaction_id)
         AS merchant_name,
+    (SELECT holder_name FROM accounts
+     WHERE owner_id = d.subscriber_id AND kind = '{chart.WALLET}') AS subscriber_name,
     d.amount, d.currency, d.reason, d.description, d.status, d.merchant_response,
     d.decision_reason, d.due_at, d.created_at, d.updated_at, d.fingerprint
     FROM disputes d"""

@@ -98,8 +98,8 @@ async def list_disputes(request: RequestContext, query: DisputeFilters) -> Page[
     """List disputes, newest first, or oldest first with `order=oldest`.
 
     A processor gets its own disputes. With `overdue=true`, only open disputes that the merchant has
-    not answered in time are listed. The texts of a restricted subscriber's dispute are masked for
-    admins until a one-time code is verified.
+    not answered in time are listed. The texts and the name of a restricted subscriber are masked
+    for admins until a one-time code is verified.
     """
     services = request.services
     rows = await queries.list_page(
@@ -110,8 +110,12 @@ async def list_disputes(request: RequestContext, query: DisputeFilters) -> Page[
         view=request.owner_view,
     )
     masked = await _find_masked(request, services.database, rows)
-    now = services.clock()
-    return paginate(rows, query, lambda row: model.to_record(row, now, masked=row.id in masked))
+    now, is_staff = services.clock(), request.principal.is_staff
+    return paginate(
+        rows,
+        query,
+        lambda row: model.to_record(row, now, masked=row.id in masked, for_staff=is_staff),
+    )
 
 
 @endpoints.get(
@@ -229,7 +233,12 @@ async def _build_record(
     request: GuardedRequest, reader: Database | Transaction, dispute: Dispute
 ) -> DisputeRecord:
     masked = await _find_masked(request, reader, [dispute])
-    return model.to_record(dispute, request.services.clock(), masked=dispute.id in masked)
+    return model.to_record(
+        dispute,
+        request.services.clock(),
+        masked=dispute.id in masked,
+        for_staff=request.principal.is_staff,
+    )
 
 
 async def _find_masked(

@@ -105,7 +105,7 @@ def diff_records(before: msgspec.Struct | None, after: msgspec.Struct | None) ->
     """Return the fields that differ, with their old and new values.
 
     The arguments are public records, so the log uses the API's field names and formats. If a record
-    does not exist before or after the change, its fields are None.
+    does not exist before or after the change, its fields are None, as are fields that it omits.
     """
     record = after if before is None else before
     assert record is not None
@@ -113,8 +113,13 @@ def diff_records(before: msgspec.Struct | None, after: msgspec.Struct | None) ->
         field: (old, new)
         for field in record.__struct_fields__
         if field not in _IGNORED_FIELDS
-        and (old := getattr(before, field, None)) != (new := getattr(after, field, None))
+        and (old := _get_value(before, field)) != (new := _get_value(after, field))
     }
+
+
+def _get_value(record: msgspec.Struct | None, field: str) -> Any:
+    value = getattr(record, field, None)
+    return None if value is msgspec.UNSET else value
 
 
 def _mask(name: str, value: Any) -> Any:

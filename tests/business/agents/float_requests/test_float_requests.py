@@ -58,6 +58,7 @@ async def test_super_agents_request_waits_for_finance_at_once(harness: Harness) 
         "updated_at": item["created_at"],
     }
     assert item["id"].startswith("frq_")
+    assert await get_float_request(harness, item) == {**item, "float_balance": "0.00"}
     assert await count_waiting(harness) == 1
 
 

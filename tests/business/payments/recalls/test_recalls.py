@@ -145,6 +145,36 @@ async def test_staff_decide(
     assert parse_error(missing) == (404, "RECALL_NOT_FOUND")
 
 
+async def test_staff_see_the_parties_unless_one_is_restricted(
+    harness: Harness, people: tuple[dict[str, Any], dict[str, Any]]
+) -> None:
+    sender, receiver = people
+    opened = (await recall(harness, await send_p2p(harness, *people), reason="For Mariama")).json()
+    support = await harness.create_admin("S")
+
+    async def load() -> list[dict[str, Any]]:
+        one = (await harness.get(f"{V1}/recalls/{opened['id']}", auth=support)).json()
+        page = (await harness.get(f"{V1}/recalls", auth=support)).json()
+        assert page["data"] == [one]
+        assert page.get("masked") == one.get("masked")
+        return [one[name] for name in ("sender_id", "sender_name", "receiver_id", "receiver_name")]
+
+    def name(person: dict[str, Any]) -> str:
+        return f"{person['first_name']} {person['last_name']}"
+
+    assert await load() == [sender["id"], name(sender), receiver["id"], name(receiver)]
+    assert opened.keys().isdisjoint({"sender_id", "sender_name", "receiver_id", "receiver_name"})
+    (entry,) = await harness.list_audit_entries(opened["id"], "recall.opened")
+    assert sender["last_name"] not in str(entry)
+    response = await harness.put(
+        f"{V1}/subscribers/{receiver['id']}",
+        json={"restricted": True},
+        auth=await harness.create_admin("C"),
+    )
+    assert response.status_code == 200
+    assert await load() == [sender["id"], None, receiver["id"], None]
+
+
 async def test_unanswered_recall_expires(
     harness: Harness, people: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:

@@ -57,7 +57,7 @@ class DisputesOperations(OperationGroup[M]):
         """List disputes, newest first, or oldest first with `order=oldest`.
 
         A processor gets its own disputes. With `overdue=true`, only open disputes that the merchant
-        has not answered in time are listed. The texts of a restricted subscriber's dispute are
+        has not answered in time are listed. The texts and the name of a restricted subscriber are
         masked for admins until a one-time code is verified.
 
         Access: an admin with any role; a processor's or terminal's signature; an internal service's

@@ -19,8 +19,8 @@ class RecallsOperations(OperationGroup[M]):
     ) -> Page[RecallRecord]:
         """List recalls, newest first.
 
-        If a restricted subscriber takes part, `reason` and `decision_reason` are null until the
-        admin verifies a one-time code.
+        If a restricted subscriber takes part, the names, `reason` and `decision_reason` are null
+        until the admin verifies a one-time code.
 
         Access: an admin (compliance_user, support_user, system_admin).
 

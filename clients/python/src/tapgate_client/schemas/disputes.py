@@ -9,7 +9,7 @@ from tapgate_client import ids
 from tapgate_client.schemas.common import Redacted
 from tapgate_client.schemas.fields import Amount, FreeText, IdempotencyKey, IdRule
 from tapgate_client.schemas.pagination import OrderedPageQuery
-from tapgate_client.schemas.values import Example, Id, Money, Time
+from tapgate_client.schemas.values import Example, HolderName, Id, Money, Time
 
 
 class DisputeReason(StrEnum):
@@ -70,13 +70,15 @@ class DisputeFilters(OrderedPageQuery, kw_only=True):
 class DisputeRecord(Redacted, msgspec.Struct, frozen=True, kw_only=True):
     """Dispute. `due_at` is when the merchant must have answered.
 
-    For a restricted subscriber, `masked` is true, and `description` and `merchant_response` are
-    null until the admin verifies a one-time code.
+    Only staff get `subscriber_name`. For a restricted subscriber, `masked` is true, and
+    `subscriber_name`, `description` and `merchant_response` are null until the admin verifies a
+    one-time code.
     """
 
     id: Annotated[Id, Example("dsp_0800000000000")]
     transaction_id: Id
     subscriber_id: Id
+    subscriber_name: HolderName | msgspec.UnsetType | None = msgspec.UNSET
     processor_id: Id
     processor_name: Annotated[str, Example("Corner shop")]
     amount: Money

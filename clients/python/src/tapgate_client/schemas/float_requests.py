@@ -10,7 +10,15 @@ from tapgate_client.schemas.common import Redacted
 from tapgate_client.schemas.fields import Amount, FreeText, IdempotencyKey, IdRule, Pin
 from tapgate_client.schemas.pagination import OrderedPageQuery
 from tapgate_client.schemas.transactions import MoneyRequest
-from tapgate_client.schemas.values import CurrencyCode, Example, Id, Money, Name, Time
+from tapgate_client.schemas.values import (
+    BalanceAmount,
+    CurrencyCode,
+    Example,
+    Id,
+    Money,
+    Name,
+    Time,
+)
 
 
 class FloatRequestStatus(StrEnum):
@@ -64,13 +72,14 @@ class FloatRequestRecord(Redacted, msgspec.Struct, frozen=True, kw_only=True):
     """Float request.
 
     `waits_for` is who is asked while the request is open: a sub-agent's super-agent until
-    `finance_at`, then finance.
+    `finance_at`, then finance. `float_balance` is the agent's current float, in responses to `GET`.
     """
 
     id: Annotated[Id, Example("frq_0800000000000")]
     agent_id: Id
     agent_name: Name
     amount: Money
+    float_balance: BalanceAmount | msgspec.UnsetType = msgspec.UNSET
     currency: CurrencyCode
     note: Annotated[str, Example("Market day tomorrow")] | None
     status: FloatRequestStatus

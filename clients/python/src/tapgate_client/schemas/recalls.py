@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate_client.schemas.fields import FreeText, IdempotencyKey, Pin
 from tapgate_client.schemas.pagination import PageQuery
-from tapgate_client.schemas.values import Example, Id, Money, Time, Word
+from tapgate_client.schemas.values import Example, HolderName, Id, Money, Time, Word
 
 
 class RecallStatus(StrEnum):
@@ -52,11 +52,17 @@ class RecallRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     `amount` is the recalled transfer's amount, and `held_amount` what the receiver still had: it is
     held while the recall is open, and returned if the receiver agrees or staff decide so.
-    `decided_by` is the admin who decided, or null.
+    `decided_by` is the admin who decided, or null. The sender and the receiver are in responses to
+    `GET`; if one of them is a restricted subscriber, `masked` is true, and both names and the
+    reasons are null until the admin verifies a one-time code.
     """
 
     id: Id
     transaction_id: Id
+    sender_id: Annotated[Id, Example("sub_0800000000000")] | msgspec.UnsetType = msgspec.UNSET
+    sender_name: HolderName | msgspec.UnsetType | None = msgspec.UNSET
+    receiver_id: Annotated[Id, Example("sub_0800000000001")] | msgspec.UnsetType = msgspec.UNSET
+    receiver_name: HolderName | msgspec.UnsetType | None = msgspec.UNSET
     amount: Money
     held_amount: Money
     currency: Word
@@ -68,6 +74,7 @@ class RecallRecord(msgspec.Struct, frozen=True, kw_only=True):
     reversal_id: Id | None
     created_at: Time
     expires_at: Time
+    masked: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class PendingRecall(msgspec.Struct, frozen=True, kw_only=True):

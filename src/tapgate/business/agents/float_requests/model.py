@@ -37,6 +37,7 @@ class FloatRequest(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     business_name: str | None
     fingerprint: bytes | None
+    float_balance: int | None = None
 
     @property
     def public_id(self) -> str:
@@ -53,7 +54,8 @@ class FloatRequest(msgspec.Struct, frozen=True, kw_only=True):
         return FloatProvider.SUPER_AGENT if now < self.finance_at else FloatProvider.FINANCE
 
 
-def to_record(item: FloatRequest, now: datetime) -> FloatRequestRecord:
+def to_record(item: FloatRequest, now: datetime, *, with_float: bool = False) -> FloatRequestRecord:
+    balance = item.float_balance if with_float else None
     return build_record(
         FloatRequestRecord,
         item,
@@ -61,6 +63,9 @@ def to_record(item: FloatRequest, now: datetime) -> FloatRequestRecord:
         agent_id=ids.encode(ids.AGENT, item.agent_id),
         agent_name=item.agent_name,
         amount=money.format_decimal(item.amount, item.currency),
+        float_balance=(
+            msgspec.UNSET if balance is None else money.format_decimal(balance, item.currency)
+        ),
         waits_for=item.get_provider(now),
     )
 

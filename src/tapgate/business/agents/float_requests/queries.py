@@ -22,7 +22,7 @@ from tapgate_client.schemas.float_requests import (
 
 _SELECT: Final = """SELECT f.id, f.agent_id, f.parent_agent_id, f.amount, f.currency, f.note,
     f.status, f.finance_at, f.transaction_id, f.reason, f.created_at, f.updated_at, f.fingerprint,
-    account.holder_name AS name, agent.business_name
+    account.holder_name AS name, account.balance AS float_balance, agent.business_name
     FROM float_requests f JOIN agents agent ON agent.id = f.agent_id
     JOIN accounts account ON account.id = agent.account_id"""
 

@@ -100,14 +100,15 @@ async def list_float_requests(
     """
     now = request.services.clock()
     rows = await queries.list_page(request.services.database, query, now, request.owner_view)
-    return paginate(rows, query, lambda item: to_record(item, now))
+    return paginate(rows, query, lambda item: to_record(item, now, with_float=True))
 
 
 @endpoints.get(f"{_PREFIX}/{{id}}", access=_READ_ACCESS, owners=_OWN_REQUEST)
 async def get_float_request(request: RequestContext, id: FloatRequestId) -> FloatRequestRecord:
     """Get a float request."""
     services = request.services
-    return to_record(await queries.get(services.database, id), services.clock())
+    item = await queries.get(services.database, id)
+    return to_record(item, services.clock(), with_float=True)
 
 
 async def _describe_funding(

@@ -37,6 +37,15 @@ class Recall(msgspec.Struct, frozen=True, kw_only=True):
         return [self.sender_account, self.receiver_account]
 
 
+class NamedRecall(Recall, frozen=True, kw_only=True):
+    """Recall with its parties, for staff. The ledger and the audit log have none."""
+
+    sender_id: int
+    sender_name: str
+    receiver_id: int
+    receiver_name: str
+
+
 class PendingAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """Open recall from the receiver's point of view."""
 
@@ -50,16 +59,27 @@ class PendingAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def to_record(recall: Recall, *, masked: bool = False) -> RecallRecord:
-    """Return the record. `masked` hides the texts, in which people may be named."""
-    texts = {"reason": None, "decision_reason": None} if masked else {}
+    """Return the record. `masked` hides the names, and the texts, in which people may be named."""
+    hidden = {"reason": None, "decision_reason": None} if masked else {}
     return build_record(
         RecallRecord,
         recall,
         id=ids.encode(ids.RECALL, recall.id),
+        **(_describe_parties(recall, masked=masked) if isinstance(recall, NamedRecall) else {}),
         amount=money.format_decimal(recall.amount, recall.currency),
         held_amount=money.format_decimal(recall.held_amount, recall.currency),
-        **texts,
+        **hidden,
     )
+
+
+def _describe_parties(recall: NamedRecall, *, masked: bool) -> dict[str, str | bool | None]:
+    parties: dict[str, str | bool | None] = {
+        "sender_id": ids.encode(ids.SUBSCRIBER, recall.sender_id),
+        "receiver_id": ids.encode(ids.SUBSCRIBER, recall.receiver_id),
+    }
+    if masked:
+        return {**parties, "sender_name": None, "receiver_name": None, "masked": True}
+    return parties
 
 
 def to_original_record(recall: Recall) -> RecallRecord:

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from tapgate.auth.disclosure import Reader
-from tapgate.business.payments.recalls.model import PendingAnswer, Recall
+from tapgate.business.payments.recalls.model import NamedRecall, PendingAnswer, Recall
 from tapgate.runtime.store.conditions import PageConditions
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
@@ -12,6 +12,12 @@ from tapgate_client.errors import Code, require_found
 from tapgate_client.schemas.recalls import RecallFilters
 
 _SELECT: Final = f"SELECT {', '.join(Recall.__struct_fields__)} FROM recalls"
+_SELECT_NAMED: Final = f"""
+    SELECT {", ".join(f"r.{name}" for name in Recall.__struct_fields__)},
+           sender.owner_id AS sender_id, sender.holder_name AS sender_name,
+           receiver.owner_id AS receiver_id, receiver.holder_name AS receiver_name
+    FROM recalls r JOIN accounts sender ON sender.id = r.sender_account
+    JOIN accounts receiver ON receiver.id = r.receiver_account"""
 #: Ended per run of the worker.
 _EXPIRY_BATCH: Final = 100
 
@@ -21,17 +27,22 @@ async def get(reader: Reader, recall_id: int) -> Recall:
     return Recall(**require_found(row, Code.RECALL_NOT_FOUND))
 
 
+async def get_named(reader: Reader, recall_id: int) -> NamedRecall:
+    row = await reader.fetchrow(f"{_SELECT_NAMED} WHERE r.id = $1", recall_id)
+    return NamedRecall(**require_found(row, Code.RECALL_NOT_FOUND))
+
+
 async def get_by_transaction(reader: Any, transaction_id: int) -> Recall:
     row = await reader.fetchrow(f"{_SELECT} WHERE transaction_id = $1", transaction_id)
     return Recall(**require_found(row, Code.RECALL_NOT_FOUND))
 
 
-async def list_page(database: Database, filters: RecallFilters) -> list[Recall]:
+async def list_page(database: Database, filters: RecallFilters) -> list[NamedRecall]:
     """Return a page of matching recalls, newest first, plus one row if there are more."""
-    conditions = PageConditions(filters)
-    conditions.where_word("status", filters.status)
-    conditions.where_id("transaction_id", ids.TRANSACTION, filters.transaction_id)
-    return [Recall(**row) for row in await conditions.fetch(database, _SELECT)]
+    conditions = PageConditions(filters, "r.id")
+    conditions.where_word("r.status", filters.status)
+    conditions.where_id("r.transaction_id", ids.TRANSACTION, filters.transaction_id)
+    return [NamedRecall(**row) for row in await conditions.fetch(database, _SELECT_NAMED)]
 
 
 async def list_pending_answers(

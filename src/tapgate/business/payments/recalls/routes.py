@@ -143,8 +143,8 @@ async def list_pending_recalls(request: RequestContext, id: SubscriberId) -> Pen
 async def list_recalls(request: RequestContext, query: RecallFilters) -> Page[RecallRecord]:
     """List recalls, newest first.
 
-    If a restricted subscriber takes part, `reason` and `decision_reason` are null until the admin
-    verifies a one-time code.
+    If a restricted subscriber takes part, the names, `reason` and `decision_reason` are null until
+    the admin verifies a one-time code.
     """
     services = request.services
     rows = await queries.list_page(services.database, query)
@@ -162,7 +162,7 @@ async def list_recalls(request: RequestContext, query: RecallFilters) -> Page[Re
 @endpoints.get("/{id}")
 async def get_recall(request: RequestContext, id: RecallId) -> RecallRecord:
     """Get a recall."""
-    recall = await queries.get(request.services.database, id)
+    recall = await queries.get_named(request.services.database, id)
     services = request.services
     hidden = await find_hidden_accounts(
         services.database, request.caller, services.clock(), recall.account_ids
