@@ -114,7 +114,7 @@ async def test_card_payment_is_disputed_answered_and_refunded(
     await tab.take_screenshot("readme/dispute-chat", within=_PHONE)
 
     await tab.open("/console/disputes")
-    await tab.page.locator("#rows").get_by_role("link", name="Shoe shop").click()
+    await tab.page.locator("#rows").get_by_role("link", name="Isata Conteh").click()
     await tab.choose_action("Record response")
     dialog = tab.page.get_by_role("dialog")
     await dialog.get_by_label("Merchant response").fill("Handed over at the counter")

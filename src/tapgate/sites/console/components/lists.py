@@ -75,14 +75,17 @@ async def get_filtered_list(
     picks: Mapping[str, str] = NO_PICKERS,
     *,
     allows_text: bool = False,
+    fixed: Mapping[str, str] = NO_PICKERS,
 ) -> FilteredList:
     """Load a list, dropping the filters that the API rejects.
+
+    `fixed` are filters that the page has chosen, such as those of a tab.
 
     `labels` maps the API's filter names to the labels on the page. `picks` maps those that are
     pickers to the kinds of records that they find. A preset in `period` replaces `from` and `to`.
     With `allows_text`, a text in a picker that matches no record is passed to the API.
     """
-    filters = pick_filters(request, *labels, "cursor") | resolve_period(request)
+    filters = pick_filters(request, *labels, "cursor") | resolve_period(request) | dict(fixed)
     problems = await _resolve_pickers(request, filters, labels, picks, allows_text=allows_text)
     while True:
         try:

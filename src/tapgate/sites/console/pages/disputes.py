@@ -6,10 +6,12 @@ from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components import fields
 from tapgate.sites.console.components.case import load_case
+from tapgate.sites.console.components.lists import get_filtered_list
 from tapgate.sites.console.components.next_steps import tell_dispute
 from tapgate.sites.console.components.related import gather_by_name, get_audit
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
+from tapgate.sites.console.pickers import get_chosen_name
 from tapgate.sites.console.site import Pages
 from tapgate_client.schemas.disputes import DisputeDecision, DisputeStatus
 
@@ -19,6 +21,8 @@ _LIST_PATH: Final = "/api/v1/disputes"
 _ITEM_PATH: Final = f"{_LIST_PATH}/{{id}}"
 _PAGE_SIZE: Final = 25
 _OVERDUE: Final = "overdue"
+_PARTY_FILTERS: Final = {"subscriber_id": "Customer", "processor_id": "Merchant"}
+UNDECIDED: Final = (DisputeStatus.OPEN, DisputeStatus.ANSWERED)
 
 TABS: Final = {
     "open": "Open",
@@ -92,26 +96,39 @@ ACTIONS: Final = (
 
 @pages.get("/console/disputes")
 async def list_disputes(request: PageRequest) -> Reply[bytes]:
-    tab = request.query.get("status") or DisputeStatus.OPEN
-    page = await request.get(
+    page, filter_errors = await get_filtered_list(
+        request,
         _LIST_PATH,
-        {
-            **_get_filters(tab),
-            **request.query.pick("subscriber_id", "processor_id", "cursor"),
-            "limit": _PAGE_SIZE,
-        },
+        _PARTY_FILTERS,
+        {"subscriber_id": "subscriber", "processor_id": "processor"},
+        fixed={**_get_tab_filters(request), "limit": str(_PAGE_SIZE)},
     )
     return request.render(
         "disputes/list.html",
         page=page,
-        tab=tab,
+        filter_errors=filter_errors,
+        tab=_get_tab(request),
         tabs=TABS,
-        now=request.context.services.clock(),
+        undecided=UNDECIDED,
     )
 
 
-def _get_filters(tab: str) -> dict[str, str]:
-    """Return the API's filters for a tab. Undecided disputes are listed oldest first."""
+def get_filters(request: PageRequest) -> dict[str, str]:
+    """Return the API's filters for the list page's query, with the chosen records' IDs."""
+    chosen = {name: request.query.get(get_chosen_name(name)) for name in _PARTY_FILTERS}
+    parties = request.query.pick(*_PARTY_FILTERS) | {
+        name: public_id for name, public_id in chosen.items() if public_id is not None
+    }
+    return {**_get_tab_filters(request), **parties}
+
+
+def _get_tab(request: PageRequest) -> str:
+    return request.query.get("status") or DisputeStatus.OPEN
+
+
+def _get_tab_filters(request: PageRequest) -> dict[str, str]:
+    """Return the API's filters for the tab. Undecided disputes are listed oldest first."""
+    tab = _get_tab(request)
     if tab == "all":
         return {}
     filters = {"overdue": "true"} if tab == _OVERDUE else {"status": tab}
@@ -130,6 +147,6 @@ async def show_dispute(request: PageRequest, id: str) -> Reply[bytes]:
         "disputes/dispute.html",
         dispute=dispute,
         next_step=tell_dispute(request, dispute),
-        is_undecided=dispute["status"] in (DisputeStatus.OPEN, DisputeStatus.ANSWERED),
+        is_undecided=dispute["status"] in UNDECIDED,
         **parts,
     )

@@ -9,7 +9,14 @@ from tapgate.http.api import csv_files
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.components.lists import pick_filters
 from tapgate.sites.console.page_request import SECURITY_HEADERS, PageRequest
-from tapgate.sites.console.pages import approvals, compliance, support
+from tapgate.sites.console.pages import (
+    approvals,
+    compliance,
+    disputes,
+    float_requests,
+    recalls,
+    support,
+)
 from tapgate.sites.console.site import Pages
 from tapgate_client.clock import get_platform_day
 from tapgate_client.errors import ApiError, Code
@@ -19,9 +26,12 @@ from tapgate_client.schemas.approvals import ApprovalRecord
 from tapgate_client.schemas.audit import AuditEntry
 from tapgate_client.schemas.cards import CardRecord
 from tapgate_client.schemas.compliance import AlertRecord
+from tapgate_client.schemas.disputes import DisputeRecord
+from tapgate_client.schemas.float_requests import FloatRequestRecord
 from tapgate_client.schemas.kyc_reviews import KycReviewRecord
 from tapgate_client.schemas.partners import PartnerRecord
 from tapgate_client.schemas.processors import ProcessorRecord
+from tapgate_client.schemas.recalls import RecallRecord
 from tapgate_client.schemas.subscribers import SubscriberRecord
 from tapgate_client.schemas.support import SupportRequestRecord
 from tapgate_client.schemas.webhooks import WebhookEndpointRecord
@@ -46,7 +56,8 @@ class ListExport(NamedTuple):
 
     @property
     def columns(self) -> list[str]:
-        return [name for name in self.record.__struct_fields__ if name not in _EXCLUDED_FIELDS]
+        names = self.record.__struct_encode_fields__
+        return [name for name in names if name not in _EXCLUDED_FIELDS]
 
 
 def _pick(*names: str) -> GetFilters:
@@ -79,6 +90,11 @@ EXPORTS: Final[Mapping[str, ListExport]] = {
     ),
     "/console/support": ListExport(
         "/api/v1/support/requests", SupportRequestRecord, support.get_filters
+    ),
+    "/console/disputes": ListExport("/api/v1/disputes", DisputeRecord, disputes.get_filters),
+    "/console/recalls": ListExport("/api/v1/recalls", RecallRecord, recalls.get_filters),
+    "/console/float-requests": ListExport(
+        "/api/v1/float-requests", FloatRequestRecord, float_requests.get_filters
     ),
     "/console/kyc": ListExport("/api/v1/kyc-reviews", KycReviewRecord, _pick("assignee")),
     "/console/approvals": ListExport("/api/v1/approvals", ApprovalRecord, approvals.get_filters),

@@ -79,25 +79,23 @@ ACTIONS: Final = (
 
 @pages.get("/console/float-requests")
 async def list_float_requests(request: PageRequest) -> Reply[bytes]:
-    tab = request.query.get("status") or "finance"
-    page = await request.get(
-        _LIST_PATH,
-        {
-            **_get_filters(tab),
-            **request.query.pick("agent_id", "parent_agent_id", "cursor"),
-            "limit": _PAGE_SIZE,
-        },
-    )
-    return request.render("float_requests/list.html", page=page, tab=tab, tabs=TABS)
+    query = {**get_filters(request), **request.query.pick("cursor"), "limit": str(_PAGE_SIZE)}
+    page = await request.get(_LIST_PATH, query)
+    return request.render("float_requests/list.html", page=page, tab=_get_tab(request), tabs=TABS)
 
 
-def _get_filters(tab: str) -> dict[str, str]:
-    """Return the API's filters for a tab. Open requests are listed oldest first."""
+def get_filters(request: PageRequest) -> dict[str, str]:
+    """Return the API's filters for the list page's query. Open requests are listed oldest first."""
+    tab, filters = _get_tab(request), request.query.pick("agent_id", "parent_agent_id")
     if tab == "all":
-        return {}
+        return filters
     if tab in ("finance", _SUPER_AGENT):
-        return {"waits_for": tab, "order": "oldest"}
-    return {"status": tab}
+        return {**filters, "waits_for": tab, "order": "oldest"}
+    return {**filters, "status": tab}
+
+
+def _get_tab(request: PageRequest) -> str:
+    return request.query.get("status") or "finance"
 
 
 @pages.get("/console/float-requests/{id}")

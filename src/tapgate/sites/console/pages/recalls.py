@@ -66,16 +66,19 @@ ACTIONS: Final = (
 
 @pages.get("/console/recalls")
 async def list_recalls(request: PageRequest) -> Reply[bytes]:
-    tab = request.query.get("status") or RecallStatus.OPEN
-    page = await request.get(
-        _RECALLS_PATH,
-        {
-            **({} if tab == "all" else {"status": tab}),
-            "limit": _PAGE_SIZE,
-            **request.query.pick("cursor"),
-        },
-    )
-    return request.render("recalls/list.html", page=page, tab=tab, tabs=TABS)
+    query = {**get_filters(request), **request.query.pick("cursor"), "limit": str(_PAGE_SIZE)}
+    page = await request.get(_RECALLS_PATH, query)
+    return request.render("recalls/list.html", page=page, tab=_get_tab(request), tabs=TABS)
+
+
+def get_filters(request: PageRequest) -> dict[str, str]:
+    """Return the API's filters for the list page's query."""
+    tab = _get_tab(request)
+    return {} if tab == "all" else {"status": tab}
+
+
+def _get_tab(request: PageRequest) -> str:
+    return request.query.get("status") or RecallStatus.OPEN
 
 
 @pages.get("/console/recalls/{id}")
