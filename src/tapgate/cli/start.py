@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from tapgate.core import private_files
-from tapgate.core.settings import Settings, list_own_secrets, load_settings
+from tapgate.core.settings import Settings, list_own_secrets, list_own_variables, load_settings
 from tapgate.core.settings.network import DEFAULT_MESSENGER_URL
 from tapgate.core.settings.nodes import Demo, Environment
 from tapgate.runtime.handover import REPORT_SOCKET_VARIABLE, REPORT_WORKER_VARIABLE
@@ -22,7 +22,7 @@ def run_gateway(environ: Mapping[str, str], *, with_messenger: bool) -> None:
     settings = load_settings(environ)
     services, prepare_hooks = build_gateway_services(settings), [_load_gateway_hook(settings)]
     if with_messenger:
-        services.append(_build_messenger_service(settings, settings.host))
+        services.append(build_messenger_service(settings, settings.host))
         prepare_hooks.append(_load_messenger_hook())
 
     from tapgate.server.gateway_installation import get_first_admin_path  # noqa: PLC0415
@@ -58,7 +58,7 @@ def run_gateway(environ: Mapping[str, str], *, with_messenger: bool) -> None:
 def run_messenger(environ: Mapping[str, str], host: str | None) -> None:
     settings = load_settings(environ)
     # Not passed as TAPGATE_HOST, which also determines the gateway's default address.
-    service = _build_messenger_service(settings, host or settings.host)
+    service = build_messenger_service(settings, host or settings.host)
     hints = [_render_chat_hint(settings), "Press Ctrl-C to stop."]
     try:
         supervisor.run(settings, environ, [service], _load_messenger_hook(), lambda: hints)
@@ -78,6 +78,7 @@ def build_gateway_services(settings: Settings) -> list[Service]:
         settings.port,
         settings.workers,
         database_connections=settings.database_connections,
+        # Only the secrets, because the gateway shows staff the other settings.
         withheld_variables=list_own_secrets(NodeRole.MESSENGER),
     )
     if not settings.report_workers:
@@ -96,7 +97,7 @@ def build_gateway_services(settings: Settings) -> list[Service]:
     return [gateway._replace(variables={REPORT_SOCKET_VARIABLE: str(path)}), reports]
 
 
-def _build_messenger_service(settings: Settings, host: str) -> Service:
+def build_messenger_service(settings: Settings, host: str) -> Service:
     return Service(
         "messenger",
         "tapgate.messenger",
@@ -104,7 +105,8 @@ def _build_messenger_service(settings: Settings, host: str) -> Service:
         settings.messenger_port,
         settings.messenger_workers,
         database_connections=get_messenger_connections(settings.database_connections),
-        withheld_variables=list_own_secrets(NodeRole.GATEWAY),
+        # All of them, because settings that need a withheld secret are invalid without it.
+        withheld_variables=list_own_variables(NodeRole.GATEWAY),
     )
 
 

@@ -6,7 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from drivers.messenger import build_flow_key
 from harness import PRODUCTION_ENVIRON
+from tapgate.cli.start import build_gateway_services, build_messenger_service
 from tapgate.core.settings import Settings, list_own_secrets, load_settings
 from tapgate.core.settings.declaration import (
     Match,
@@ -123,6 +125,23 @@ def test_optional_secrets_belong_to_the_service_that_uses_them() -> None:
         "TAPGATE_MESSENGER_FLOW_PRIVATE_KEY",
         "TAPGATE_SMS_TOKEN",
     }
+
+
+def test_each_service_starts_with_every_variable_that_it_receives() -> None:
+    """A setting that needs another one is withheld with it."""
+    environ = {
+        item.variable: item.example
+        for item in Settings.list_variables()
+        if item.used_by is not None and item.example
+    }
+    environ["TAPGATE_MESSENGER_FLOW_PRIVATE_KEY"] = build_flow_key()[0]
+    settings = load_settings(environ)
+    for service in (*build_gateway_services(settings), build_messenger_service(settings, "")):
+        received = {
+            name: value for name, value in environ.items() if name not in service.withheld_variables
+        }
+        assert len(received) < len(environ)
+        load_settings(received)
 
 
 def test_generated_parts_are_written_once(tmp_path: Path) -> None:

@@ -168,8 +168,14 @@ def list_own_secrets(role: NodeRole) -> frozenset[str]:
 
     The other service does not receive them: a process cannot leak a secret that it never had.
     """
+    secrets = {item.variable for item in Settings.list_variables() if item.is_secret}
+    return list_own_variables(role) & secrets
+
+
+def list_own_variables(role: NodeRole) -> frozenset[str]:
+    """Return the variables that only this service uses and that may be unset."""
     return frozenset(
         item.variable
         for item in Settings.list_variables()
-        if item.is_secret and item.used_by is role and not item.required
+        if item.used_by is role and not item.required
     )
