@@ -104,7 +104,7 @@ _OWNER_KEYS = {
 _CASH_PATHS = ("/api/v1/agents/cashin", "/api/v1/agents/cashout")
 _CALLERS_BY_SCHEME = {
     "posSignature": ["processor", "terminal"],
-    "partnerSignature": ["partner"],
+    "partnerSignature": ["partner", "other book"],
     "serviceSignature": ["service"],
     "hubSignature": ["channel"],
     "bridgeToken": ["bridge"],
@@ -122,8 +122,10 @@ async def create_callers(
         *await _create_admin_callers(ada),
     ]
     created += [*await _create_merchant_callers(ada), *await _create_partner_callers(ada)]
+    book = installation.other_book
     secrets = installation.settings.service_secrets
     created += [
+        Caller("other book", book.auth, {"partner_id": book.id}),
         Caller("service", ServiceAuth("messenger", secrets["messenger"])),
         Caller("channel", BodyHmacAuth("X-Hub-Signature-256", APP_SECRET, "sha256=")),
         Caller("bridge", BearerAuth(BRIDGE_TOKEN, "bridge")),
