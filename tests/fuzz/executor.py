@@ -12,7 +12,7 @@ from fuzz.findings import Finding, find_problems, format_curl, list_sent
 from fuzz.fixtures import FuzzFixtures
 from fuzz.openapi import AnyCase, Operation
 from fuzz.plan import PlannedRequest
-from fuzz.recipes.registry import RECIPES, Prerequisites
+from fuzz.recipes.registry import RECIPES, Prerequisites, find_records
 from fuzz.results import Results
 from fuzz.values import (
     ABSENT,
@@ -39,6 +39,8 @@ _REQUEST_LOGS_PATH = "/api/v1/admin/request-logs"
 _MAX_CURSORS = 200
 #: How often an owner's request names an own record. The other requests name a foreign one.
 _OWN_RECORD_SHARE = 0.5
+#: How often a complete request has the documented example as its body.
+_EXAMPLE_SHARE = 0.5
 
 
 class Executor:
@@ -68,7 +70,7 @@ class Executor:
         if caller.is_owner:
             self._sent_by_owners |= list_sent(request, self._fixtures.canaries)
         response = await self._connections[operation.service].send(request)
-        self._results.record_response(operation.label, caller.name, response.status_code)
+        self._results.record_response(operation.label, caller.name, response)
         problems = [*find_problems(operation, case, request, response, self._secrets)]
         if caller.is_owner:
             problems += self._find_foreign_data(operation, request, response)
@@ -106,29 +108,34 @@ class Executor:
         """Return the caller, and the content that replaces the generated body, if any."""
         operation, rng = planned.operation, planned.rng
         allowed = self._callers.list_allowed(operation.spec, operation.path)
-        caller = rng.choice(allowed if rng.random() < 0.75 else self._callers.all)
+        is_allowed = planned.complete or rng.random() < 0.75
+        caller = rng.choice(allowed if is_allowed else self._callers.all)
+        if planned.complete and caller.is_owner:  # who would need own records
+            caller = rng.choice(allowed)
         # 0: as generated, 0.7: with some existing records, 1: with all that success requires.
         chance = rng.random()
-        fill_probability = (
-            0.0 if chance < 0.1 else 1.0 if chance > 0.55 and planned.positive else 0.7
-        )
+        is_complete = planned.complete or (chance > 0.55 and planned.positive)
+        fill_probability = 1.0 if is_complete else 0.0 if chance < 0.1 else 0.7
         if fill_probability == 0.0 or (operation.path == "/api/v1/admin/logout" and chance < 0.5):
             return self._replace_needed_caller(operation, caller), None
+        if is_complete and operation.example is not None and rng.random() < _EXAMPLE_SHARE:
+            case.body = dict(operation.example)
         subjects = await pick_subjects(self._fixtures, rng)
-        prerequisites = Prerequisites()
-        if fill_probability == 1.0 or rng.random() < 0.4:
-            prerequisites = await self._prepare(operation, subjects, caller)
-            if caller.is_owner and rng.random() < _OWN_RECORD_SHARE:
-                own = {
-                    name: caller.values.get(name, item) for name, item in prerequisites.body.items()
-                }
-                prerequisites.body.update(own)
         values = (
             build_common_values(subjects)
             | build_path_values(subjects, operation.path)
             | dict(caller.values)
         )
-        parts = values | prerequisites.path
+        prerequisites = Prerequisites()
+        parts = {name: item for name, item in values.items() if item is not ABSENT}
+        if is_complete or rng.random() < 0.4:
+            prerequisites = await self._prepare(operation, subjects, caller, parts)
+            if caller.is_owner and rng.random() < _OWN_RECORD_SHARE:
+                own = {
+                    name: caller.values.get(name, item) for name, item in prerequisites.body.items()
+                }
+                prerequisites.body.update(own)
+        parts |= prerequisites.path
         own_id = caller.find_own_id(operation.path)
         if own_id is not None and rng.random() < _OWN_RECORD_SHARE:
             parts["id"] = own_id
@@ -141,25 +148,28 @@ class Executor:
             values,
             prerequisites,
             lambda _: rng.random() < fill_probability,
-            is_complete=fill_probability == 1.0,
+            is_complete=is_complete,
         )
-        content = prerequisites.content if fill_probability == 1.0 else None
+        content = prerequisites.content if is_complete else None
         return prerequisites.caller or self._replace_needed_caller(operation, caller), content
 
     async def _prepare(
-        self, operation: Operation, subjects: RequestSubjects, caller: Caller
+        self, operation: Operation, subjects: RequestSubjects, caller: Caller, known: Values
     ) -> Prerequisites:
         """Prepare the operation's prerequisites; the request is sent even if preparation fails.
 
         Preparation can fail because of a concurrent request.
         """
-        if operation.name not in RECIPES:
-            return Prerequisites()
+        prerequisites = Prerequisites()
         try:
-            return await RECIPES[operation.name](subjects, caller)
+            if operation.name in RECIPES:
+                prerequisites = await RECIPES[operation.name](subjects, caller)
+            prerequisites.path = await find_records(
+                subjects, operation.path, known | prerequisites.path
+            )
         except AssertionError as error:
             self._results.record_unprepared(operation.label, str(error))
-            return Prerequisites()
+        return prerequisites
 
     def _replace_needed_caller(self, operation: Operation, caller: Caller) -> Caller:
         """Replace a shared admin with the anonymous caller if the operation would log it out."""
@@ -208,7 +218,7 @@ class Executor:
                     f"{path}/{response.json()['id']}", auth=self._fixtures.admin.auth
                 )
         is_json = response.headers.get("content-type") == "application/json"  # not CSV
-        if is_json and operation.spec.get("operationId", "").startswith("list_"):
+        if is_json and operation.operation_id.startswith("list_"):
             cursor = response.json().get("next_cursor")
             if cursor and len(self._fixtures.cursors) < _MAX_CURSORS:
                 self._fixtures.cursors.append(cursor)
@@ -224,11 +234,10 @@ def _fill_case(
         container = getattr(case, part)
         if isinstance(container, dict):
             changed = dict(container)
-            fill_fields(changed, values | prerequisites.body, wanted)
-            if part == "body" and (is_complete or wanted("")):
-                changed |= {
-                    name: item for name, item in prerequisites.body.items() if item is not ABSENT
-                }
+            fill_fields(changed, values | prerequisites.body | prerequisites.query, wanted)
+            added = {"query": prerequisites.query, "body": prerequisites.body}.get(part, {})
+            if is_complete or wanted(""):
+                changed |= {name: item for name, item in added.items() if item is not ABSENT}
             setattr(case, part, changed)
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Generic, TypeVar
 
-from builders.bank_statements import build_camt, build_camt_entry
+import httpx2
+
 from drivers.actors import (
     Admin,
     App,
@@ -84,14 +85,20 @@ class FuzzFixtures:
     fees: list[Record]
     commissions: list[Record]
     kyc_levels: dict[str, Record]
+    #: They guard nothing that is requested, so that no prerequisite waits for an approval.
+    approval_rules: list[Record]
     customers: RecyclingPool[Customer] = field(init=False)
     agents: RecyclingPool[AgentPair] = field(init=False)
+    #: An agent that can be paid out.
+    payee: str = field(init=False)
+    saved_reply: str | None = None
+    #: Paths of the lists, from the OpenAPI documents.
+    list_paths: set[str] = field(default_factory=set)
     #: Cursors returned by list responses.
     cursors: list[str] = field(default_factory=list)
     #: Texts that no owner may receive: names and phone numbers of customers, and foreign owners.
     canaries: set[str] = field(default_factory=lambda: {FAMILY})
     _cards: list[str] = field(default_factory=list)
-    _saved_reply: str | None = None
     _sequence: Any = field(default_factory=itertools.count)
     _upload_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -170,14 +177,14 @@ class FuzzFixtures:
 
     async def create_saved_reply(self) -> str:
         """Create a saved reply instead of the last one, because their number is limited."""
-        if self._saved_reply is not None:
+        if self.saved_reply is not None:
             await self.admin.client.delete(
-                f"/api/v1/support/saved-replies/{self._saved_reply}", auth=self.admin.auth
+                f"/api/v1/support/saved-replies/{self.saved_reply}", auth=self.admin.auth
             )
         body = {"label": f"Reply {self.next_number()}", "texts": {"en": "Hello"}}
         created = require_success(await self.admin.post("support/saved-replies", **body))
-        self._saved_reply = str(created["id"])
-        return self._saved_reply
+        self.saved_reply = str(created["id"])
+        return self.saved_reply
 
     async def create_dispute(self, customer: Customer) -> str:
         merchant = (await self.create_processor()).merchant
@@ -189,28 +196,6 @@ class FuzzFixtures:
             request_id=f"fuzz-dispute-{self.next_number()}",
         )
         return str(require_success(response)["id"])
-
-    async def create_bank_account(self) -> str:
-        number = f"{self.next_number():08d}"
-        created = await self.admin.post(
-            "bank-accounts",
-            owner_type="platform",
-            holder_name="Fuzz Ltd",
-            bank_code="SLCBSLFR",
-            number=number,
-        )
-        return str(require_success(created)["id"])
-
-    async def create_statement_line(self) -> str:
-        """Import a statement of one line, for the account that the file names."""
-        reference = f"FUZZ-{self.next_number()}"
-        content = build_camt(build_camt_entry("25.00", "2026-01-15", reference))
-        response = await self.admin.client.post(
-            "/api/v1/bank-statements", content=content.encode(), auth=self.admin.auth
-        )
-        statement = require_success(response)["id"]
-        lines = await self.admin.get("bank-statements/lines", statement_id=statement)
-        return str(require_success(lines)["data"][0]["id"])
 
     async def create_float_request(self) -> str:
         agent = await self.create_agent()
@@ -237,6 +222,21 @@ class FuzzFixtures:
             auth=auth,
         )
         return str(require_success(response)["id"])
+
+    async def create_bank_account(self, **owner: str) -> str:
+        number = f"{self.next_number():08d}"
+        fields = {"holder_name": "Fuzz Ltd", "bank_code": "SLCBSLFR", "number": number}
+        created = await self.admin.post("bank-accounts", **owner, **fields)
+        return str(require_success(created)["id"])
+
+    async def create_payee(self, checker: httpx2.Auth) -> None:
+        """Create an agent with a float whose bank account is verified, like the platform's."""
+        self.payee = await self.create_agent(phone_number=new_phone_number())
+        require_success(await self.admin.post(f"agents/{self.payee}/fund", amount="90000"))
+        owners: list[dict[str, str]] = [{"owner_type": "platform"}, {"owner_id": self.payee}]
+        for owner in owners:
+            path = f"/api/v1/bank-accounts/{await self.create_bank_account(**owner)}/verify"
+            require_success(await self.admin.client.post(path, auth=checker))
 
     async def wait_for_code(self, phone: str) -> str:
         """Poll the outbox for a one-time code, which is sent in the background."""
@@ -290,19 +290,33 @@ async def create_fixtures(installation: Installation) -> FuzzFixtures:
     app = await ada.create_app()
     customer = await ada.create_funded_customer("900", app, f"Aminata {FAMILY}")
     owners = await create_owner_callers(ada, customer)
-    return FuzzFixtures(
+    callers = await create_callers(installation, ada, owners)
+    require_success(await ada.post(f"ledger/days/{installation.first_day}/close"))
+    rules = require_success(await ada.put("admin/approval-rules", data=[_APPROVAL_RULE]))["data"]
+    fixtures = FuzzFixtures(
         installation,
         ada,
         app,
-        await create_callers(installation, ada, owners),
+        callers,
         bank,
         require_success(await ada.get("compliance/rules", limit=100))["data"],
         require_success(await ada.get("fee-rules"))["data"],
         require_success(await ada.get("commission-rules"))["data"],
         levels,
+        rules,
     )
+    checker = callers.by_name["system_admin"].auth
+    assert checker is not None
+    await fixtures.create_payee(checker)
+    return fixtures
 
 
+_APPROVAL_RULE = {
+    "operation": "agent_fund",
+    "above": "900000000",
+    "roles": ["system_admin"],
+    "approvers": 1,
+}
 _KYC_LEVEL_FIELDS = (
     "max_balance",
     "max_transaction",

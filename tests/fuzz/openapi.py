@@ -45,6 +45,17 @@ class Operation:
         """Name with the service, because some paths exist in both services."""
         return self.name if self.service == "gateway" else f"{self.name} ({self.service})"
 
+    @property
+    def operation_id(self) -> str:
+        return str(self.spec.get("operationId", ""))
+
+    @property
+    def example(self) -> dict[str, Any] | None:
+        """The documented JSON body, or None if there is none."""
+        content = self.spec.get("requestBody", {}).get("content", {})
+        example = content.get("application/json", {}).get("example")
+        return example if isinstance(example, dict) else None
+
     @cached_property
     def body_validator(self) -> Validator | None:
         """JSON body validator, or None if no schema is documented."""

@@ -7,6 +7,7 @@ from drivers.actors import (
     PASSWORD,
     Admin,
     Agent,
+    ApiCaller,
     Customer,
     Record,
     new_phone_number,
@@ -34,6 +35,9 @@ async def create_owner_callers(ada: Admin, customer: Customer) -> list[Caller]:
             OWNER_ROLES_BY_LETTER[letter]: await _create_user(ada, letter, owner_id)
             for letter in _LIMITED_ROLES[kind]
         }
+        user = ApiCaller(ada.client, next(iter(auths.values())))
+        asked = require_success(await user.post("support/owner-requests", text="When?"))
+        own_ids["support/requests"] = str(asked["id"])
         auths[f"key of {kind}"] = await _create_key(ada, owner_id)
         callers += [Caller(name, auth, values, own_ids) for name, auth in auths.items()]
     return callers

@@ -33,6 +33,8 @@ class PlannedRequest:
     case: AnyCase
     positive: bool
     rng: Random
+    #: Whether the caller is permitted, and all that success requires exists.
+    complete: bool = False
 
     def copy_case(self) -> AnyCase:
         """Return a mutable copy, because one generated case may be planned several times."""
@@ -89,6 +91,15 @@ def generate_cases(operation: Operation, count: int, seed: int, *, positive: boo
     except Unsatisfiable:
         return []
     return _repeat_to_count(cases, count)
+
+
+def plan_complete(operations: Sequence[Operation], seed: int) -> list[PlannedRequest]:
+    """Plan a valid request to each operation, with all that success requires."""
+    return [
+        PlannedRequest(operation, case, True, Random(seed + index), complete=True)
+        for index, operation in enumerate(operations)
+        for case in generate_cases(operation, 1, seed + index, positive=True)
+    ]
 
 
 def _repeat_to_count(cases: list[AnyCase], count: int) -> list[AnyCase]:

@@ -1,7 +1,9 @@
 """Request and response statistics, and the findings."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+
+import httpx2
 
 from fuzz.findings import Finding
 
@@ -12,11 +14,13 @@ class Results:
         self.callers: Counter[str] = Counter()
         self.findings: list[Finding] = []
         self._finding_counts: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._last_responses: dict[str, str] = {}
         self._unsendable: Counter[str] = Counter()
         self._unprepared: dict[str, list[str]] = {}
 
-    def record_response(self, operation: str, caller: str, status: int) -> None:
-        self.statuses[operation][status] += 1
+    def record_response(self, operation: str, caller: str, response: httpx2.Response) -> None:
+        self.statuses[operation][response.status_code] += 1
+        self._last_responses[operation] = f"{response.status_code} {response.text[:500]}"
         self.callers[caller] += 1
 
     def record_unsendable(self, operation: str) -> None:
@@ -47,6 +51,18 @@ class Results:
             for name, counts in self.statuses.items()
             if not any(200 <= status < 300 for status in counts)
         ]
+
+    def report_unreached(self, unreachable: Mapping[str, str]) -> None:
+        """Add a finding per operation that never succeeded, or did although it is unreachable."""
+        failed = set(self.list_never_succeeded())
+        for name in self.statuses:
+            if (name in failed) != (name in unreachable):
+                problem = "never succeeded"
+                if name in unreachable:
+                    problem = "declared as unreachable, but succeeded"
+                prepared = "; ".join(self._unprepared.get(name, [])[-1:])
+                response = self._last_responses.get(name, "")
+                self.add_finding(Finding(name, "all callers", problem, prepared, response))
 
     def count_by_status_class(self) -> dict[str, int]:
         classes: Counter[str] = Counter()

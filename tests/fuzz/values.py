@@ -79,15 +79,14 @@ def build_common_values(subjects: RequestSubjects) -> Values:
         "reference": f"fuzz-{fixtures.next_number()}",
         "phone_number": subscriber.phone,
         "phoneE164": subscriber.phone,
-        "to": subscriber.phone,
         "event": "message",
         "template": "one_time_code",
         "hub.mode": "subscribe",
         "hub.verify_token": fixtures.installation.settings.messenger_verify_token,
         "email": f"fuzz{fixtures.next_number()}@example.com",
         "id_number": f"SL-{fixtures.next_number()}",
-        "from_date": str(today - timedelta(days=3)),
-        "to_date": str(today),
+        **dict.fromkeys(("from", "from_date"), str(today - timedelta(days=3))),
+        **dict.fromkeys(("to", "to_date"), str(today)),
         "expires_at": f"{today.year + 1}-01-31T10:15:30Z",
         "rule_id": subjects.rng.choice(fixtures.rules)["id"],
         "kyc_level": subjects.rng.choice(list(fixtures.kyc_levels)),
@@ -103,6 +102,8 @@ def build_path_values(subjects: RequestSubjects, path: str) -> Values:
     """Return values specific to a path, such as the record that `id` refers to."""
     if path.startswith("/api/v1/subscribers"):
         return {"id": subjects.subscriber.id, "kyc_level": subjects.rng.randint(1, 3)}
+    if path.startswith("/api/v1/messages"):
+        return {"to": subjects.subscriber.phone}
     if path == "/api/v1/wallet/quote":
         return {"type": "transfer_p2p", "card_serial": ABSENT}
     if path == "/api/v1/wallet/transfer-p2p":
