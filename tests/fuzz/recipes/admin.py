@@ -1,15 +1,22 @@
-"""Prerequisites for operations on alerts, support, rules, admins, keys, and webhook endpoints."""
+"""Prerequisites for operations on alerts, approvals, support, rules, admins, keys and webhooks."""
 
-from drivers.actors import require_success
+from typing import Any
+
+import pyotp
+
+from builders.passkeys import Passkey, build_passkey
+from drivers.actors import Admin, require_success
 from fuzz.callers import Caller
-from fuzz.recipes.merchants import prepare_suspended_processor
+from fuzz.recipes.kinds import (
+    CLOSED_PORT_URL,
+    PASSWORD,
+    create_admin,
+    pay,
+    send_transfer,
+)
 from fuzz.recipes.recipe import V1, Prerequisites, register_recipe
 from fuzz.values import ABSENT, RequestSubjects, Values
-from harness import BearerAuth
-from tapgate.http.api.access import ROLES_BY_LETTER
-
-_PASSWORD = "a long enough password"
-_CLOSED_PORT_URL = "http://127.0.0.1:9/"
+from tapgate_client.schemas.reporting import OnboardingStepName
 
 
 @register_recipe(f"POST {V1}/compliance/alerts")
@@ -17,61 +24,50 @@ async def prepare_alert_report(subjects: RequestSubjects, _: Caller) -> Prerequi
     return Prerequisites(body={"subscriber_id": subjects.subscriber.id})
 
 
+@register_recipe(f"POST {V1}/compliance/alerts/{{id}}/resolve")
+async def prepare_resolution(_subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(body={"transaction_decision": ABSENT})
+
+
 @register_recipe(
-    f"GET {V1}/compliance/alerts/{{id}}",
-    *(f"POST {V1}/compliance/alerts/{{id}}/{verb}" for verb in ("investigate", "resolve")),
+    f"GET {V1}/approvals/{{id}}",
+    *(f"POST {V1}/approvals/{{id}}/{verb}" for verb in ("approve", "reject")),
 )
-async def prepare_alert(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites(
-        {"id": await subjects.fixtures.create_alert()}, {"transaction_decision": ABSENT}
-    )
+async def prepare_approver(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(caller=subjects.fixtures.callers.by_name["system_admin"])
+
+
+@register_recipe(f"POST {V1}/approvals/{{id}}/cancel")
+async def prepare_maker(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(caller=Caller("maker", subjects.fixtures.admin.auth))
+
+
+@register_recipe(f"PUT {V1}/admin/approval-rules")
+async def prepare_approval_rules(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(body={"data": subjects.fixtures.approval_rules})
+
+
+@register_recipe(f"POST {V1}/disputes")
+async def prepare_disputed_payment(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(body={"transaction_id": await pay(subjects)})
+
+
+@register_recipe(f"POST {V1}/transactions/{{id}}/refund")
+async def prepare_refundable_payment(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites({"id": await pay(subjects)}, {"amount": ABSENT})
+
+
+@register_recipe(
+    f"GET {V1}/transactions/{{id}}/reversal-preview",
+    *(f"POST {V1}/transactions/{{id}}/{verb}" for verb in ("recall", "reverse", "send-receipt")),
+)
+async def prepare_transfer(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites({"id": await send_transfer(subjects)}, {"amount": ABSENT})
 
 
 @register_recipe(f"POST {V1}/support/requests")
 async def prepare_support_message(_subjects: RequestSubjects, _: Caller) -> Prerequisites:
     return Prerequisites(body={"append_only": ABSENT})
-
-
-@register_recipe(
-    f"GET {V1}/support/requests/{{id}}",
-    *(f"POST {V1}/support/requests/{{id}}/{verb}" for verb in ("reply", "assign", "close")),
-)
-async def prepare_support_request(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites({"id": await subjects.fixtures.create_support_request()})
-
-
-@register_recipe(
-    *(f"{method} {V1}/support/saved-replies/{{id}}" for method in ("GET", "PUT", "DELETE"))
-)
-async def prepare_saved_reply(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites({"id": await subjects.fixtures.create_saved_reply()})
-
-
-@register_recipe(
-    f"GET {V1}/disputes/{{id}}",
-    *(f"POST {V1}/disputes/{{id}}/{verb}" for verb in ("respond", "decide", "withdraw")),
-)
-async def prepare_dispute(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites({"id": await subjects.fixtures.create_dispute(subjects.subscriber)})
-
-
-@register_recipe(
-    f"GET {V1}/cash-out-requests/{{id}}",
-    *(f"POST {V1}/cash-out-requests/{{id}}/{verb}" for verb in ("confirm", "decline")),
-)
-async def prepare_cash_out_request(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites({"id": await subjects.fixtures.create_cash_out_request()})
-
-
-@register_recipe(
-    f"GET {V1}/float-requests/{{id}}",
-    *(
-        f"POST {V1}/float-requests/{{id}}/{verb}"
-        for verb in ("fund", "transfer", "pass-on", "decline", "cancel")
-    ),
-)
-async def prepare_float_request(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites({"id": await subjects.fixtures.create_float_request()})
 
 
 @register_recipe(f"PUT {V1}/compliance/rules/{{id}}")
@@ -97,13 +93,6 @@ _NEW_RULE_BODY = {
 @register_recipe(f"POST {V1}/compliance/rules")
 async def prepare_new_rule(_subjects: RequestSubjects, _: Caller) -> Prerequisites:
     return Prerequisites(body={**_NEW_RULE_BODY, "currency": ABSENT})
-
-
-@register_recipe(f"PUT {V1}/admin/approval-rules")
-async def prepare_approval_rules(_subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    """Guard an operation that no prerequisite needs: others would wait for approvals."""
-    rule = {"operation": "branding", "roles": ["system_admin"], "approvers": 1}
-    return Prerequisites(body={"data": [rule]})
 
 
 @register_recipe(f"DELETE {V1}/compliance/rules/{{id}}")
@@ -149,112 +138,132 @@ async def prepare_gl_codes(subjects: RequestSubjects, _: Caller) -> Prerequisite
 @register_recipe(f"POST {V1}/admin/users")
 async def prepare_new_admin(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     return Prerequisites(
-        body={"email": f"new{subjects.fixtures.next_number()}@example.com", "password": _PASSWORD}
+        body={
+            "email": f"new{subjects.fixtures.next_number()}@example.com",
+            "password": PASSWORD,
+            "role": "support_user",
+            "owner_id": ABSENT,
+        }
     )
 
 
 @register_recipe(f"POST {V1}/admin/login")
 async def prepare_login(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    email = f"login{subjects.fixtures.next_number()}@example.com"
-    await _create_admin(subjects, email)
-    return Prerequisites(body={"email": email, "password": _PASSWORD})
+    return Prerequisites(body={"email": (await _log_in(subjects)).email, "password": PASSWORD})
 
 
 @register_recipe(f"POST {V1}/admin/refresh")
 async def prepare_refresh_token(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites(body={"refresh_token": (await _log_in(subjects))["refresh_token"]})
+    admin = await _log_in(subjects)
+    body = {"email": admin.email, "password": PASSWORD}
+    session = require_success(await admin.client.post(f"{V1}/admin/login", json=body))
+    return Prerequisites(body={"refresh_token": session["refresh_token"]})
+
+
+@register_recipe(f"POST {V1}/admin/invitations/accept")
+async def prepare_reset_link(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    path = f"admin/users/{await create_admin(subjects, {})}/reset-password"
+    url = require_success(await subjects.fixtures.admin.post(path))["url"]
+    return Prerequisites(body={"token": url.partition("#")[2], "password": f"new {PASSWORD}"})
 
 
 @register_recipe(f"POST {V1}/admin/logout")
-async def prepare_session(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites(
-        caller=Caller("admin to log out", BearerAuth((await _log_in(subjects))["token"], ""))
-    )
-
-
-@register_recipe(f"POST {V1}/admin/users/{{id}}/disable")
-async def prepare_admin(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites(
-        {"id": await _create_admin(subjects, f"spare{subjects.fixtures.next_number()}@example.com")}
-    )
-
-
-@register_recipe(f"POST {V1}/admin/users/{{id}}/enable")
-async def prepare_disabled_admin(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    prerequisites = await prepare_admin(subjects, caller)
-    require_success(
-        await subjects.fixtures.admin.post(f"admin/users/{prerequisites.path['id']}/disable")
-    )
-    return prerequisites
+async def prepare_own_session(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return _build_own(await _log_in(subjects))
 
 
 @register_recipe(
-    *(f"{method} {V1}/admin/api-keys/{{id}}" for method in ("GET", "PUT", "DELETE")),
-    f"POST {V1}/admin/api-keys/{{id}}/rotate",
+    *(f"POST {V1}/admin/me/{path}" for path in ("password", "passkeys/options", "totp"))
 )
-async def prepare_api_key(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites({"id": (await subjects.fixtures.admin.create_app("balance:read")).id})
+async def prepare_password(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    admin = await _log_in(subjects)
+    return _build_own(admin, current_password=PASSWORD, new_password=f"new {PASSWORD}")
+
+
+@register_recipe(f"DELETE {V1}/admin/me/sessions/{{id}}")
+async def prepare_listed_session(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    admin = await _log_in(subjects)
+    (session,) = await admin.list_all("admin/me/sessions")
+    return _build_own(admin, path={"id": session["id"]})
+
+
+@register_recipe(f"POST {V1}/admin/me/totp/confirm")
+async def prepare_totp_secret(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    admin = await _log_in(subjects)
+    return _build_own(admin, code=await _start_totp(admin))
+
+
+@register_recipe(
+    f"DELETE {V1}/admin/me/totp",
+    *(f"POST {V1}/admin/me/{path}" for path in ("recovery-codes", "step-up")),
+)
+async def prepare_recovery_code(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    admin = await _log_in(subjects)
+    confirmed = await admin.post("admin/me/totp/confirm", code=await _start_totp(admin))
+    first, second, *_others = require_success(confirmed)["recovery_codes"]
+    require_success(await admin.post("admin/me/step-up", otp=first))
+    return _build_own(admin, code=second, otp=second, passkey=ABSENT)
+
+
+@register_recipe(f"POST {V1}/admin/me/passkeys")
+async def prepare_new_passkey(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    admin = await _log_in(subjects)
+    return _build_own(admin, credential=(await _start_passkey(admin))[1])
+
+
+@register_recipe(f"DELETE {V1}/admin/me/passkeys/{{id}}", f"POST {V1}/admin/login/passkey")
+async def prepare_passkey(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    admin = await _log_in(subjects)
+    passkey, credential = await _start_passkey(admin)
+    enrolled = await admin.post("admin/me/passkeys", name="Phone", credential=credential)
+    options = require_success(await admin.post("admin/login/passkey/options"))
+    path = {"id": require_success(enrolled)["id"]}
+    return _build_own(admin, path, credential=passkey.get(options))
+
+
+@register_recipe(f"POST {V1}/admin/onboarding/{{step}}/skip")
+async def prepare_onboarding_step(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites({"step": subjects.rng.choice(list(OnboardingStepName))})
 
 
 @register_recipe(f"POST {V1}/admin/webhook-endpoints")
-async def prepare_new_endpoint(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites(body={"url": _CLOSED_PORT_URL, "events": ["processor.suspended"]})
-
-
-@register_recipe(
-    f"GET {V1}/admin/webhook-endpoints/{{id}}",
-    f"POST {V1}/admin/webhook-endpoints/{{id}}/test",
-    f"DELETE {V1}/admin/webhook-endpoints/{{id}}",
-    f"GET {V1}/admin/webhook-endpoints/{{id}}/deliveries",
-)
-async def prepare_endpoint(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    body = {"url": _CLOSED_PORT_URL, "events": ["processor.suspended"]}
-    created = require_success(await subjects.fixtures.admin.post("admin/webhook-endpoints", **body))
-    return Prerequisites({"id": created["id"]})
+async def prepare_new_endpoint(_subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(body={"url": CLOSED_PORT_URL, "events": ["processor.suspended"]})
 
 
 @register_recipe(f"PUT {V1}/admin/webhook-endpoints/{{id}}")
-async def prepare_endpoint_update(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    prerequisites = await prepare_endpoint(subjects, caller)
-    return Prerequisites(
-        prerequisites.path, {"url": _CLOSED_PORT_URL, "events": ["*"], "status": "paused"}
-    )
+async def prepare_endpoint_update(_subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(body={"url": CLOSED_PORT_URL, "events": ["*"], "status": "paused"})
 
 
 @register_recipe(f"POST {V1}/admin/webhook-endpoints/{{id}}/rotate-secret")
-async def prepare_secret_rotation(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    prerequisites = await prepare_endpoint(subjects, caller)
-    return Prerequisites(prerequisites.path, {"grace_seconds": 60})
+async def prepare_secret_rotation(_subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(body={"grace_seconds": 60})
 
 
 @register_recipe(f"POST {V1}/admin/webhook-endpoints/{{id}}/redeliver")
-async def prepare_period(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    prerequisites = await prepare_endpoint(subjects, caller)
-    period = {"from": "2026-01-01", "to": "2026-01-02"}
-    return Prerequisites(prerequisites.path, {**period, "status": "failed"})
+async def prepare_period(_subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(body={"from": "2026-01-01", "to": "2026-01-02", "status": "failed"})
 
 
-@register_recipe(f"POST {V1}/admin/webhook-endpoints/{{id}}/deliveries/{{delivery_id}}/redeliver")
-async def prepare_delivery(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    prerequisites = await prepare_endpoint(subjects, caller)
-    await prepare_suspended_processor(subjects, caller)
-    path = f"admin/webhook-endpoints/{prerequisites.path['id']}/deliveries"
-    prerequisites.path["delivery_id"] = require_success(await subjects.fixtures.admin.get(path))[
-        "data"
-    ][0]["id"]
-    return prerequisites
+async def _log_in(subjects: RequestSubjects) -> Admin:
+    """Log in as a new admin, who may lose the session or the password."""
+    return await subjects.fixtures.admin.create_admin("Spare", "S")
 
 
-async def _create_admin(subjects: RequestSubjects, email: str) -> str:
-    body = {"email": email, "password": _PASSWORD, "name": "Spare", "role": ROLES_BY_LETTER["S"]}
-    return str(require_success(await subjects.fixtures.admin.post("admin/users", **body))["id"])
+def _build_own(admin: Admin, path: Values | None = None, **body: Any) -> Prerequisites:
+    """Return prerequisites for the admin's own account."""
+    return Prerequisites(path or {}, body, caller=Caller("spare admin", admin.auth))
 
 
-async def _log_in(subjects: RequestSubjects) -> Values:
-    email = f"session{subjects.fixtures.next_number()}@example.com"
-    await _create_admin(subjects, email)
-    return require_success(
-        await subjects.fixtures.admin.client.post(
-            f"{V1}/admin/login", json={"email": email, "password": _PASSWORD}
-        )
-    )
+async def _start_totp(admin: Admin) -> str:
+    """Start the enrollment of an authenticator app, and return its code."""
+    started = await admin.post("admin/me/totp", current_password=PASSWORD)
+    return str(pyotp.TOTP(require_success(started)["secret"]).now())
+
+
+async def _start_passkey(admin: Admin) -> tuple[Passkey, Values]:
+    """Return a passkey with the credential that enrolls it."""
+    options = await admin.post("admin/me/passkeys/options", current_password=PASSWORD)
+    passkey = build_passkey()
+    return passkey, passkey.create(require_success(options))

@@ -2,7 +2,7 @@
 
 import httpx2
 
-from drivers.actors import new_phone_number, require_success
+from drivers.actors import new_phone_number, new_request_id, require_success
 from fuzz.callers import Caller
 from fuzz.recipes.recipe import V1, Prerequisites, register_recipe
 from fuzz.values import ABSENT, RequestSubjects
@@ -36,82 +36,12 @@ async def prepare_payment_outcome(subjects: RequestSubjects, caller: Caller) -> 
     return Prerequisites({"request_id": request_id})
 
 
-@register_recipe(
-    *(f"POST {V1}/processors/{{id}}/{suffix}" for suffix in ("suspend", "terminals", "keys")),
-    *(f"GET {V1}/processors/{{id}}{suffix}" for suffix in ("", "/terminals", "/keys")),
-    f"GET {V1}/processors/{{id}}/transactions",
-)
-async def prepare_processor(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    processor = await subjects.fixtures.create_processor()
-    return Prerequisites({"id": processor.merchant.id})
-
-
-@register_recipe(f"POST {V1}/processors/{{id}}/activate")
-async def prepare_suspended_processor(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    prerequisites = await prepare_processor(subjects, caller)
-    require_success(
-        await subjects.fixtures.admin.post(
-            f"processors/{prerequisites.path['id']}/suspend", reason="fuzzing"
-        )
-    )
-    return prerequisites
-
-
 @register_recipe(f"POST {V1}/processors/{{id}}/transfer")
 async def prepare_funded_processor(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     processor = await subjects.fixtures.create_processor()
     customer = await subjects.fixtures.create_customer()
     require_success(await processor.merchant.server.pay("20", customer.card, PIN))
     return Prerequisites({"id": processor.merchant.id}, {"amount": "5"})
-
-
-@register_recipe(f"POST {V1}/processors/{{id}}/terminals/{{terminal_id}}/block")
-async def prepare_terminal(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    processor = await subjects.fixtures.create_processor()
-    return Prerequisites({"id": processor.merchant.id, "terminal_id": processor.terminal})
-
-
-@register_recipe(f"POST {V1}/processors/{{id}}/terminals/{{terminal_id}}/unblock")
-async def prepare_blocked_terminal(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    prerequisites = await prepare_terminal(subjects, caller)
-    path = f"processors/{prerequisites.path['id']}/terminals/{prerequisites.path['terminal_id']}"
-    require_success(await subjects.fixtures.admin.post(f"{path}/block"))
-    return prerequisites
-
-
-@register_recipe(f"DELETE {V1}/processors/{{id}}/keys/{{api_key_id}}")
-async def prepare_signing_key(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    processor = await subjects.fixtures.create_processor()
-    return Prerequisites({"id": processor.merchant.id, "api_key_id": processor.key})
-
-
-@register_recipe(
-    *(
-        f"POST {V1}/admin/partners/{{id}}/{suffix}"
-        for suffix in ("fund", "suspend", "keys", "rotate-webhook-secret")
-    ),
-    *(f"GET {V1}/admin/partners/{{id}}{suffix}" for suffix in ("", "/keys")),
-)
-async def prepare_partner(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites({"id": (await subjects.fixtures.admin.create_partner()).id})
-
-
-@register_recipe(f"DELETE {V1}/admin/partners/{{id}}/keys/{{api_key_id}}")
-async def prepare_partner_key(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    prerequisites = await prepare_partner(subjects, caller)
-    created = require_success(
-        await subjects.fixtures.admin.post(f"admin/partners/{prerequisites.path['id']}/keys")
-    )
-    return Prerequisites({**prerequisites.path, "api_key_id": created["api_key_id"]})
-
-
-@register_recipe(f"POST {V1}/admin/partners/{{id}}/activate")
-async def prepare_suspended_partner(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    prerequisites = await prepare_partner(subjects, caller)
-    require_success(
-        await subjects.fixtures.admin.post(f"admin/partners/{prerequisites.path['id']}/suspend")
-    )
-    return prerequisites
 
 
 @register_recipe(f"POST {V1}/wallet/fund-from-partner")
@@ -138,23 +68,39 @@ async def prepare_new_agent(subjects: RequestSubjects, _: Caller) -> Prerequisit
     return Prerequisites(body={"phone_number": new_phone_number(), "pin": PIN, **agent_type})
 
 
-@register_recipe(
-    *(
-        f"POST {V1}/agents/{{id}}/{verb}"
-        for verb in ("suspend", "terminate", "change-pin", "reset-pin")
-    ),
-    *(f"GET {V1}/agents/{{id}}{suffix}" for suffix in ("", "/balance")),
-    f"POST {V1}/agents/{{id}}/fund",
-)
-async def prepare_agent(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites({"id": await subjects.fixtures.create_agent()})
-
-
 @register_recipe(f"PUT {V1}/agents/{{id}}")
-async def prepare_agent_update(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    prerequisites = await prepare_agent(subjects, caller)
-    prerequisites.body["phone_number"] = new_phone_number()
-    return prerequisites
+async def prepare_agent_update(_subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(body={"phone_number": new_phone_number()})
+
+
+@register_recipe(f"POST {V1}/cash-out-requests")
+async def prepare_cash_out(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    customer = await subjects.fixtures.create_customer()
+    return Prerequisites(
+        body={"agent_id": await subjects.fixtures.create_agent(), "subscriber_id": customer.id}
+    )
+
+
+@register_recipe(*(f"POST {V1}/books/transfers{suffix}" for suffix in ("", "/cancel")))
+async def prepare_book_transfer(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    """Let the other book send or cancel a transfer; its cancellation needs a known transfer."""
+    fixtures = subjects.fixtures
+    body = {
+        "request_id": new_request_id(),
+        "recipient_id": (await fixtures.create_customer()).id,
+        "amount": "1.00",
+    }
+    other_book = fixtures.callers.by_name["other book"]
+    sent = {**body, "sender_name": "Fatu S."}
+    await fixtures.admin.client.post(
+        f"{V1}/books/transfers", json=sent, auth=other_book.auth or httpx2.Auth()
+    )
+    return Prerequisites(body=body, caller=other_book)
+
+
+@register_recipe(f"GET {V1}/books/position")
+async def prepare_other_book(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(caller=subjects.fixtures.callers.by_name["other book"])
 
 
 @register_recipe(f"POST {V1}/agents/{{id}}/reset-pin/confirm")
@@ -163,17 +109,6 @@ async def prepare_agent_pin_reset(subjects: RequestSubjects, _: Caller) -> Prere
     agent = await subjects.fixtures.create_agent(phone_number=phone)
     require_success(await subjects.fixtures.admin.post(f"agents/{agent}/reset-pin"))
     return Prerequisites({"id": agent}, {"otp": await subjects.fixtures.wait_for_code(phone)})
-
-
-@register_recipe(f"POST {V1}/agents/{{id}}/activate")
-async def prepare_suspended_agent(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    prerequisites = await prepare_agent(subjects, caller)
-    require_success(
-        await subjects.fixtures.admin.post(
-            f"agents/{prerequisites.path['id']}/suspend", reason="fuzzing"
-        )
-    )
-    return prerequisites
 
 
 @register_recipe(*(f"POST {V1}/agents/{verb}" for verb in ("cashin", "cashout")))
@@ -218,11 +153,3 @@ async def prepare_statement_link(subjects: RequestSubjects, _: Caller) -> Prereq
         "wallet/account-statement", subscriber_id=subjects.subscriber.id, format=kind, **days
     )
     return Prerequisites({"token": require_success(response)["statement_url"].rpartition("/")[2]})
-
-
-@register_recipe(*(f"GET {V1}/transactions/{{id}}{part}" for part in ("", "/entries", "/chain")))
-async def prepare_transaction(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    transactions = require_success(await subjects.fixtures.admin.get("transactions", limit=20))[
-        "data"
-    ]
-    return Prerequisites({"id": subjects.rng.choice(transactions)["id"]})
