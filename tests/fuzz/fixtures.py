@@ -161,68 +161,6 @@ class FuzzFixtures:
         self.canaries |= {merchant.id, added["terminal"]["id"], added["api_key_id"]}
         return ProcessorWithTerminal(merchant, added["terminal"]["id"], added["api_key_id"])
 
-    async def create_alert(self) -> str:
-        body = {"alert_type": f"FUZZ_{self.next_number()}", "details": {"seen": True}}
-        return str(require_success(await self.admin.post("compliance/alerts", **body))["alert_id"])
-
-    async def create_support_request(self) -> str:
-        auth = self.callers.by_name["service"].auth
-        assert auth is not None
-        response = await self.admin.client.post(
-            "/api/v1/support/requests",
-            json={"phone_number": new_phone_number(), "text": "Hello"},
-            auth=auth,
-        )
-        return str(require_success(response)["id"])
-
-    async def create_saved_reply(self) -> str:
-        """Create a saved reply instead of the last one, because their number is limited."""
-        if self.saved_reply is not None:
-            await self.admin.client.delete(
-                f"/api/v1/support/saved-replies/{self.saved_reply}", auth=self.admin.auth
-            )
-        body = {"label": f"Reply {self.next_number()}", "texts": {"en": "Hello"}}
-        created = require_success(await self.admin.post("support/saved-replies", **body))
-        self.saved_reply = str(created["id"])
-        return self.saved_reply
-
-    async def create_dispute(self, customer: Customer) -> str:
-        merchant = (await self.create_processor()).merchant
-        paid = require_success(await merchant.server.pay("1", customer.card, PIN))
-        response = await self.admin.post(
-            "disputes",
-            transaction_id=paid["transaction_id"],
-            reason="other",
-            request_id=f"fuzz-dispute-{self.next_number()}",
-        )
-        return str(require_success(response)["id"])
-
-    async def create_float_request(self) -> str:
-        agent = await self.create_agent()
-        return str(
-            require_success(await self.admin.post(f"agents/{agent}/float-requests", amount="5"))[
-                "id"
-            ]
-        )
-
-    async def create_cash_out_request(self) -> str:
-        """Let a new agent ask a customer, unless the customer has an open request."""
-        auth = self.callers.by_name["service"].auth
-        assert auth is not None
-        customer = await self.create_customer()
-        response = await self.admin.client.post(
-            "/api/v1/cash-out-requests",
-            json={
-                "agent_id": await self.create_agent(),
-                "subscriber_id": customer.id,
-                "amount": "1",
-                "agent_pin": PIN,
-                "request_id": f"fuzz-cash-out-{self.next_number()}",
-            },
-            auth=auth,
-        )
-        return str(require_success(response)["id"])
-
     async def create_bank_account(self, **owner: str) -> str:
         number = f"{self.next_number():08d}"
         fields = {"holder_name": "Fuzz Ltd", "bank_code": "SLCBSLFR", "number": number}

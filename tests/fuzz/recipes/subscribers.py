@@ -4,10 +4,12 @@ import httpx2
 
 from drivers.actors import Customer, new_phone_number, require_success
 from fuzz.callers import Caller
+from fuzz.recipes.kinds import create_keyset
 from fuzz.recipes.recipe import V1, Prerequisites, register_recipe
 from fuzz.values import ABSENT, RequestSubjects
 from harness import PIN
 from tapgate_client.schemas.subscribers import ImageRule
+from tapgate_sandbox.software_card import SoftwareCard
 
 #: Actions that one subscriber allows only once or a few times.
 _SINGLE_USE_ACTIONS = ("block", "close", "change-pin", "reset-pin", "kyc-documents")
@@ -86,6 +88,28 @@ async def prepare_kyc_document(subjects: RequestSubjects, _: Caller) -> Prerequi
     return Prerequisites(
         {"id": customer.id, "document_id": require_success(response)["document_id"]}
     )
+
+
+@register_recipe(
+    *(f"POST {V1}/subscribers/{{id}}/kyc-review/{verb}" for verb in ("assign", "unassign"))
+)
+async def prepare_kyc_review(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
+    """Prepare a subscriber whose document waits for a review by the caller."""
+    subscriber = (await prepare_kyc_document(subjects, caller)).path["id"]
+    path = f"{V1}/subscribers/{subscriber}/kyc-review/assign"
+    client = subjects.fixtures.admin.client
+    await client.post(path, auth=caller.auth or httpx2.Auth())
+    return Prerequisites({"id": subscriber})
+
+
+@register_recipe(f"POST {V1}/subscribers/{{id}}/dispute-phone-change")
+async def prepare_changed_number(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    customer = await subjects.fixtures.app.register_customer()
+    changed = await subjects.fixtures.admin.put(
+        f"subscribers/{customer.id}", phone_number=new_phone_number()
+    )
+    require_success(changed)
+    return Prerequisites({"id": customer.id}, {"phone_number": customer.phone})
 
 
 @register_recipe(f"POST {V1}/subscribers/{{id}}/kyc-decision")
@@ -177,3 +201,44 @@ async def prepare_card_file(subjects: RequestSubjects, _: Caller) -> Prerequisit
         f"Content-Type: text/csv\r\n\r\n{rows}\r\n--edge--\r\n"
     )
     return Prerequisites(content=(body.encode(), "multipart/form-data; boundary=edge"))
+
+
+@register_recipe(f"POST {V1}/cards/{{serial}}/replace/confirm")
+async def prepare_replaced_card(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
+    """Let the caller, who alone can use the code, replace a card."""
+    fixtures = subjects.fixtures
+    customer = await fixtures.create_customer()
+    path, body = f"{V1}/cards/{customer.card}/replace", {"reason": "lost"}
+    response = await fixtures.admin.client.post(path, json=body, auth=caller.auth or httpx2.Auth())
+    if not response.is_success:
+        return Prerequisites({"serial": customer.card})
+    code = await fixtures.wait_for_code(customer.phone)
+    return Prerequisites(
+        {"serial": customer.card}, {"card_serial": await fixtures.take_card(), "otp": code}
+    )
+
+
+@register_recipe(f"POST {V1}/cards/{{serial}}/personalize")
+async def prepare_blank_card(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(
+        {"serial": await subjects.fixtures.take_card()},
+        {"keyset_id": await create_keyset(subjects, {})},
+    )
+
+
+@register_recipe(f"POST {V1}/cards/{{serial}}/personalize/confirm")
+async def prepare_issued_card(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
+    blank = await prepare_blank_card(subjects, caller)
+    path = f"cards/{blank.path['serial']}/personalize"
+    issued = require_success(await subjects.fixtures.admin.post(path, **blank.body))
+    uid, meta_read_key, file_read_key = (
+        bytes.fromhex(key) for key in (issued["uid"], issued["keys"]["k2"], issued["keys"]["k1"])
+    )
+    proof = SoftwareCard(uid, meta_read_key, file_read_key).tap()
+    card_proof = {"picc_data": proof.picc_data, "cmac": proof.cmac}
+    return Prerequisites(blank.path, {"card_proof": card_proof})
+
+
+@register_recipe(f"POST {V1}/cards/keysets/{{id}}/retire")
+async def prepare_unused_keyset(_subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(body={"cards": 0})
