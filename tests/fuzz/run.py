@@ -13,11 +13,14 @@ from fuzz.executor import Executor
 from fuzz.fixtures import FuzzFixtures
 from fuzz.installation import APP_SECRET, BRIDGE_TOKEN, Installation
 from fuzz.openapi import Document, Operation, list_operations
-from fuzz.plan import PlannedRequest, plan_rounds
+from fuzz.plan import PlannedRequest, plan_complete, plan_rounds
 from fuzz.results import Results
+from fuzz.unreachable import UNREACHABLE
 
 PrintLine = Callable[[str], None]
 _CONCURRENCY = 8
+#: Complete requests to an operation that has not succeeded, before this is a finding.
+_MAX_COMPLETE_REQUESTS = 12
 
 
 async def fetch_openapi_documents(installation: Installation) -> dict[str, Document]:
@@ -47,6 +50,9 @@ async def run_fuzzing(
         for name, document in documents.items()
         for operation in list_operations(name, document)
     ]
+    fixtures.list_paths = {
+        operation.path for operation in operations if operation.operation_id.startswith("list_")
+    }
     callers = fixtures.callers.owners if by_owners else fixtures.callers
     if by_owners:
         operations = [item for item in operations if has_owner(fixtures.callers, item)]
@@ -62,7 +68,23 @@ async def run_fuzzing(
                 f"{monotonic() - started:4.0f} s  {results.request_count} sent,"
                 f" {results.finding_count} findings"
             )
+        if not by_owners:
+            await _complete(executor, operations, results, seed)
     return results
+
+
+async def _complete(
+    executor: Executor, operations: Iterable[Operation], results: Results, seed: int
+) -> None:
+    """Send complete requests to operations that have not succeeded, and report those that do not.
+
+    Otherwise, all behind the first check of such an operation would not be fuzzed.
+    """
+    for index in range(_MAX_COMPLETE_REQUESTS):
+        missing = set(results.list_never_succeeded()) - UNREACHABLE.keys()
+        plan = plan_complete([item for item in operations if item.label in missing], seed + index)
+        await _execute_all(executor, plan)
+    results.report_unreached(UNREACHABLE)
 
 
 def has_owner(callers: Callers, operation: Operation) -> bool:

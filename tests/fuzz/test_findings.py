@@ -9,6 +9,7 @@ import pytest
 from fuzz.callers import ANONYMOUS, Callers
 from fuzz.findings import Finding, find_problems, format_curl
 from fuzz.openapi import Operation, list_operations
+from fuzz.results import Results
 from tapgate.http.api.openapi import render_openapi_document
 from tapgate.server.gateway import ENDPOINT_GROUPS
 from tapgate_client.errors import ApiError, Code
@@ -102,3 +103,14 @@ def test_finding_contains_a_reproducible_curl_command() -> None:
 def test_operation_without_security_allows_only_the_anonymous_caller() -> None:
     callers = Callers([ANONYMOUS])
     assert callers.list_allowed({"security": []}, "/health") == [ANONYMOUS]
+
+
+def test_operation_that_never_succeeds_without_a_declaration_is_a_finding() -> None:
+    results = Results(["GET /a", "GET /b", "GET /c", "GET /d"])
+    for name, status in (("GET /a", 200), ("GET /b", 404), ("GET /c", 404), ("GET /d", 200)):
+        results.record_response(name, "anonymous", httpx2.Response(status, text="text"))
+    results.report_unreached({"GET /c": "a reason", "GET /d": "a reason"})
+    assert [(item.operation, item.problem) for item in results.findings] == [
+        ("GET /b", "never succeeded"),
+        ("GET /d", "declared as unreachable, but succeeded"),
+    ]
