@@ -132,7 +132,8 @@ async def test_directory_that_answers_nonsense_does_not_respond(books: Books, bo
     north, _ = books
     sender = await north.harness.create_subscriber(balance="1000.00")
     answer(north, 200, body)
-    response = await north.send(sender, {"phone_number": "+23276000099"}, "20.00")
+    recipient = {"phone_number": north.harness.new_phone_number()}
+    response = await north.send(sender, recipient, "20.00")
     assert parse_error(response) == (503, "SERVICE_UNAVAILABLE")
     assert await north.list_statuses() == []
 
@@ -141,7 +142,8 @@ async def test_name_from_another_book_is_cleaned(books: Books) -> None:
     north, _ = books
     sender = await north.harness.create_subscriber(balance="1000.00")
     answer(north, 200, {**CUSTOMER, "name": "Win at https://evil.example\x00 Fatu"})
-    response = await north.send(sender, {"phone_number": "+23276000099"}, "20.00")
+    recipient = {"phone_number": north.harness.new_phone_number()}
+    response = await north.send(sender, recipient, "20.00")
     assert response.status_code == 200, response.text
     assert response.json()["recipient"] == {"name": "Win at Fatu", "book": "south"}
 
