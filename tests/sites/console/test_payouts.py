@@ -21,7 +21,7 @@ def get_redirect(response: httpx2.Response) -> str:
 async def test_finance_pays_out_runs_payouts_and_marks_a_return(
     console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    await create_bank_account(harness, None)
+    source = await create_bank_account(harness, None)
     merchant = await create_merchant(harness)
     finance = await console_clients.create_signed_in("F")
     assert "No payouts wait" in await finance.get_page_text(PAYOUTS_URL)
@@ -36,6 +36,7 @@ async def test_finance_pays_out_runs_payouts_and_marks_a_return(
 
     run_path = get_redirect(await finance.submit_action("payout_run.create", {}))
     run_page = await finance.get_page_text(run_path)
+    assert f">{source['number']}</a>" in run_page, "the account that pays"
     assert "90.00" in run_page and "Upload the bank file to your bank." in run_page
     assert "Waits for the bank." in await finance.get_page_text(payout_path)
     file = await finance.get(f"{run_path}/file?format=pain.001")

@@ -178,8 +178,10 @@ async def show_run(request: PageRequest, id: str) -> Reply[bytes]:
         admin_names=get_admin_names(request),
     )
     has_submitted = bool(parts.pop("submitted")["data"])
+    account_id = parts["run"]["bank_account_id"]
     return request.render(
         "payouts/run.html",
+        account=await request.get("/api/v1/bank-accounts/{id}", id=account_id),
         has_submitted=has_submitted,
         next_step=tell_payout_run(request, has_submitted=has_submitted),
         **parts,
