@@ -3895,11 +3895,12 @@ export class Operations extends Transport {
   /**
    * List bank statements, newest first.
    *
-   * `account` has the last four characters.
+   * `account` has the last four characters. With `unmatched=true`, only statements with unmatched
+   * lines are listed.
    *
    * Access: an admin (finance_user, system_admin).
    */
-  listBankStatements(query: { limit?: number; cursor?: string; bank_account_id?: string; } = {}, options?: RequestOptions): List<schemas.BankStatementPage, schemas.BankStatementRecord> {
+  listBankStatements(query: { limit?: number; cursor?: string; bank_account_id?: string; unmatched?: boolean; } = {}, options?: RequestOptions): List<schemas.BankStatementPage, schemas.BankStatementRecord> {
     return this.list("GET", `/api/v1/bank-statements`, { query }, options);
   }
 

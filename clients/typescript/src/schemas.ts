@@ -3047,11 +3047,14 @@ export interface PayoutRunPage {
   masked?: boolean;
 }
 
-/** Payouts that are sent to the bank together. */
+/** Payouts that are sent to the bank together, with their number by status. */
 export interface PayoutRunRecord {
   id: string;
   owner_type: PayoutOwner | null;
   payouts: number;
+  submitted: number;
+  paid: number;
+  returned: number;
   total: string;
   currency: string;
   bank_account_id: string;

@@ -183,6 +183,7 @@ PARAMETER_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "status": "Only records with this status",
     "step": "Onboarding step name",
     "run_id": "Only payouts of this run",
+    "unmatched": "Only statements with unmatched lines, or only the others",
     "SubscriberFilters.kyc_level": "Only subscribers with this KYC level",
     "subscriber_id": "Only records for this subscriber",
     "template": "Only messages from this template",

@@ -72,6 +72,27 @@ async def test_repeated_run_request_returns_the_same_run(harness: Harness) -> No
     assert parse_error(response) == (409, "DUPLICATE_REQUEST")
 
 
+async def test_run_counts_its_payouts_by_status(harness: Harness) -> None:
+    await create_bank_account(harness, None)
+    merchant = await create_merchant(harness)
+    payouts = [(await request_payout(harness, merchant, amount="10"))["id"] for _ in range(3)]
+    auth = await harness.create_admin("F")
+
+    def count(run: dict[str, Any]) -> list[int]:
+        return [run[name] for name in ("payouts", "submitted", "paid", "returned")]
+
+    created = (await harness.post(RUNS_URL, json={"request_id": "run-1"}, auth=auth)).json()
+    assert count(created) == [3, 3, 0, 0]
+    for payout in payouts[:2]:
+        assert (await change_payout(harness, payout, "paid")).status_code == 200
+    returned = await change_payout(harness, payouts[1], "returned", reason="Account closed")
+    assert returned.status_code == 200
+    (run,) = (await harness.get(RUNS_URL, auth=auth)).json()["data"]
+    assert count(run) == [3, 1, 1, 1]
+    replayed = await harness.post(RUNS_URL, json={"request_id": "run-1"}, auth=auth)
+    assert replayed.json() == created
+
+
 async def test_bank_file_has_the_structure_of_pain_001_and_never_changes(harness: Harness) -> None:
     """The schema is not part of the project, so the structure is compared element by element."""
     merchant = await harness.get_processor_id(await harness.create_processor())

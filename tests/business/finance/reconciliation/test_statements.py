@@ -117,6 +117,13 @@ async def test_amount_and_status_must_agree(harness: Harness, bank: dict[str, An
     )
     assert (await import_statement(harness, content))["unmatched"] == 2
     assert (await get_payout(harness, submitted["id"]))["status"] == "submitted"
+    content = build_csv((get_day(harness), "-20.00", submitted["reference"], "the amount"))
+    matched = await import_statement(harness, content)
+    auth = await harness.create_admin("F")
+    for value, count in (("true", 2), ("false", 1)):
+        response = await harness.get(STATEMENTS_URL, params={"unmatched": value}, auth=auth)
+        ids = [row["id"] for row in response.json()["data"]]
+        assert len(ids) == count and (matched["id"] in ids) == (value == "false")
 
 
 async def test_deposit_is_matched_by_its_reference_and_shown_in_the_record(

@@ -57,16 +57,19 @@ class ReconciliationOperations(OperationGroup[M]):
         *,
         limit: int | None = None,
         bank_account_id: str | None = None,
+        unmatched: bool | None = None,
     ) -> Page[BankStatementRecord]:
         """List bank statements, newest first.
 
-        `account` has the last four characters.
+        `account` has the last four characters. With `unmatched=true`, only statements with
+        unmatched lines are listed.
 
         Access: an admin (finance_user, system_admin).
 
         Args:
             limit: Maximum number of items.
             bank_account_id: Only statements of this bank account.
+            unmatched: Only statements with unmatched lines, or only the others.
 
         Example:
             for record in client.reconciliation.list_bank_statements():

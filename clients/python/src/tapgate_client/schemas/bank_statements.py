@@ -86,7 +86,10 @@ class BankStatementLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BankStatementFilters(PageQuery, kw_only=True):
+    """Bank statement filters. `unmatched` selects statements with or without unmatched lines."""
+
     bank_account_id: Reference | None = None
+    unmatched: bool | None = None
 
 
 class BankStatementLineFilters(PageQuery, kw_only=True):

@@ -116,11 +116,14 @@ class NewPayoutRun(MoneyRequest, kw_only=True):
 
 
 class PayoutRunRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Payouts that are sent to the bank together."""
+    """Payouts that are sent to the bank together, with their number by status."""
 
     id: Id
     owner_type: PayoutOwner | None
     payouts: int
+    submitted: int
+    paid: int
+    returned: int
     total: Money
     currency: Word
     bank_account_id: Id

@@ -51,6 +51,9 @@ class PayoutRun(msgspec.Struct, frozen=True, kw_only=True):
     owner_type: PayoutOwner | None
     bank_account_id: int
     payouts: int
+    submitted: int
+    paid: int
+    returned: int
     total: int
     currency: str
     created_by: int

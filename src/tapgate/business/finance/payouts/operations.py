@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from tapgate.auth.actors import Actor
 from tapgate.business.finance.bank_accounts import queries as bank_accounts
 from tapgate.business.finance.bank_accounts.model import BankAccount
@@ -130,7 +132,9 @@ async def _find_replay(tx: Transaction, key: ScopedIdempotencyKey) -> PayoutRun 
         return None
     if row["fingerprint"] != key.fingerprint:
         raise ApiError(Code.DUPLICATE_REQUEST)
-    return await queries.get_run(tx, row["id"])
+    run = await queries.get_run(tx, row["id"])
+    # The payouts may have been paid or returned since.
+    return replace(run, submitted=run.payouts, paid=0, returned=0)
 
 
 async def record_download(tx: Transaction, actor: Actor, run_id: int, file_format: str) -> None:

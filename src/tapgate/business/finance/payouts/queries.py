@@ -13,7 +13,7 @@ from tapgate.runtime.store.conditions import PageConditions
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.schemas.pagination import PageQuery
-from tapgate_client.schemas.payouts import PayoutFilters, PayoutRecord
+from tapgate_client.schemas.payouts import PayoutFilters, PayoutRecord, PayoutStatus
 from tapgate_client.schemas.periods import parse_period_end, parse_period_start
 
 _COLUMNS: Final = ", ".join(
@@ -22,7 +22,16 @@ _COLUMNS: Final = ", ".join(
 _SELECT: Final = f"""
     SELECT {_COLUMNS}, a.holder_name AS owner_name
     FROM payouts p JOIN accounts a ON a.id = p.account_id"""
-_SELECT_RUN: Final = f"SELECT {', '.join(PayoutRun.__struct_fields__)} FROM payout_runs"
+#: Statuses of payouts that were sent to the bank.
+_RUN_STATUSES: Final = (PayoutStatus.SUBMITTED, PayoutStatus.PAID, PayoutStatus.RETURNED)
+_RUN_COLUMNS: Final = ", ".join(
+    f"r.{name}" for name in PayoutRun.__struct_fields__ if name not in _RUN_STATUSES
+)
+_SELECT_RUN: Final = f"""
+    SELECT {_RUN_COLUMNS}, counted.* FROM payout_runs r CROSS JOIN LATERAL (
+        SELECT {
+    ", ".join(f"count(*) FILTER (WHERE status = '{name}') AS {name}" for name in _RUN_STATUSES)
+} FROM payouts WHERE run_id = r.id) AS counted"""
 _SELECT_SCHEDULE: Final = f"""
     SELECT {", ".join(StoredSchedule.__struct_fields__)} FROM payout_schedules"""
 
@@ -67,12 +76,12 @@ async def load_records(services: Services, numbers: list[int]) -> dict[int, Payo
 
 
 async def get_run(reader: Any, run_id: int) -> PayoutRun:
-    row = await reader.fetchrow(f"{_SELECT_RUN} WHERE id = $1", run_id)
+    row = await reader.fetchrow(f"{_SELECT_RUN} WHERE r.id = $1", run_id)
     return PayoutRun(**require_record(ids.PAYOUT_RUN, row))
 
 
 async def list_runs(database: Database, query: PageQuery) -> list[PayoutRun]:
-    conditions = PageConditions(query, "id")
+    conditions = PageConditions(query, "r.id")
     return [PayoutRun(**row) for row in await conditions.fetch(database, _SELECT_RUN)]
 
 

@@ -36,6 +36,8 @@ _SELECT: Final = f"""
         SELECT count(*) AS lines, {
     ", ".join(f"count(*) FILTER (WHERE status = '{status}') AS {status}" for status in LineStatus)
 } FROM bank_statement_lines WHERE statement_id = s.id) AS counted"""
+_HAS_UNMATCHED: Final = """EXISTS (SELECT FROM bank_statement_lines
+    WHERE statement_id = s.id AND status = 'unmatched')"""
 _LINE_COLUMNS: Final = ", ".join(Line.__struct_fields__)
 _SELECT_LINE: Final = f"SELECT {_LINE_COLUMNS} FROM bank_statement_lines"
 #: How long before or after a line a deposit with its reference is searched for.
@@ -63,6 +65,8 @@ async def list_page(database: Database, filters: BankStatementFilters) -> list[S
     account_id = filters.bank_account_id
     number = None if account_id is None else ids.decode(ids.BANK_ACCOUNT, account_id) or 0
     conditions.where("s.bank_account_id = {}", number)
+    if filters.unmatched is not None:
+        conditions.add(_HAS_UNMATCHED if filters.unmatched else f"NOT {_HAS_UNMATCHED}")
     return [Statement(**row) for row in await conditions.fetch(database, _SELECT)]
 
 

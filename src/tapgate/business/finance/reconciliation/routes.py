@@ -119,7 +119,8 @@ async def list_bank_statements(
 ) -> Page[BankStatementRecord]:
     """List bank statements, newest first.
 
-    `account` has the last four characters.
+    `account` has the last four characters. With `unmatched=true`, only statements with unmatched
+    lines are listed.
     """
     return paginate(await queries.list_page(request.services.database, query), query, to_record)
 
