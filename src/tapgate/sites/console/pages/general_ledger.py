@@ -9,9 +9,11 @@ import msgspec
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components.lists import get_filtered_list
+from tapgate.sites.console.components.related import gather_by_name
 from tapgate.sites.console.components.table_form import TableForm
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
+from tapgate_client import ids
 from tapgate_client.clock import get_platform_day
 from tapgate_client.errors import ApiError
 from tapgate_client.schemas.general_ledger import AccountKind
@@ -24,6 +26,8 @@ _CODES_PATH: Final = f"{_API_PATH}/gl-codes"
 _TRIAL_BALANCE_PATH: Final = f"{_API_PATH}/trial-balance"
 #: Account kinds of the income statement.
 _RESULT_KINDS: Final = (AccountKind.FEES, AccountKind.COMMISSION_EXPENSE)
+_ZERO: Final = Decimal("0.00")
+_SIDES: Final = ("debit", "credit")
 #: Transactions whose entries one page shows.
 _MAX_TRANSACTIONS: Final = 500
 _FORMATS: Final = (
@@ -78,16 +82,31 @@ async def show_entries(request: PageRequest) -> Reply[bytes]:
         return request.redirect(_PAGE_PATH)
     day = request.query.get("day") or _get_today(request).isoformat()
     query = {"day": day, "limit": str(_MAX_TRANSACTIONS), **request.query.pick("cursor")}
-    reply = await request.get(f"{_API_PATH}/journal", query)
-    page = msgspec.json.decode(reply.body)
-    rows = [row for row in page["data"] if row["gl_code"] == gl_code]
+    parts = await gather_by_name(
+        journal=request.get(f"{_API_PATH}/journal", query), codes=request.get(_CODES_PATH)
+    )
+    page = msgspec.json.decode(parts["journal"].body)
+    rows = [_split_description(row) for row in page["data"] if row["gl_code"] == gl_code]
+    debit, credit = (sum((Decimal(row[side]) for row in rows), _ZERO) for side in _SIDES)
+    names = {code["gl_code"]: code["name"] for code in parts["codes"]["data"]}
     return request.render(
         "general_ledger/entries.html",
         gl_code=gl_code,
+        name=names.get(gl_code, gl_code),
+        names=names,
         day=day,
         rows=rows,
+        totals={"debit": f"{debit:f}", "credit": f"{credit:f}", "net": f"{credit - debit:f}"},
+        is_whole_day="cursor" not in query and not page["has_more"],
         next_path=request.build_next_page_path(page["next_cursor"]) if page["has_more"] else None,
     )
+
+
+def _split_description(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a journal row with the ID of the original transaction, such as a refunded payment."""
+    description, _, original = row["description"].partition(f" of {ids.TRANSACTION}")
+    original_id = f"{ids.TRANSACTION}{original}" if original else None
+    return {**row, "description": description, "original_id": original_id}
 
 
 @pages.get(f"{_PAGE_PATH}/seal")
@@ -119,7 +138,7 @@ async def _build_income_statement(
     return {
         "since": first_day.isoformat(),
         "rows": [(name, f"{amount:f}") for name, amount in rows],
-        "net": f"{sum((amount for _, amount in rows), Decimal('0.00')):f}",
+        "net": f"{sum((amount for _, amount in rows), _ZERO):f}",
     }
 
 
