@@ -58,6 +58,8 @@ async def test_day_is_played_from_the_finance_page(
     broken = await finance.post_file(IMPORT_URL, b"date,amount\nx,1\n")
     assert "Line 2" in broken.text
 
+    to_match = await finance.get_page_text("/console/bank-statements?status=to_match")
+    assert f"{statement}?status=unmatched" in to_match and account["bank_code"] in to_match
     page = await finance.get_page_text(FINANCE_URL)
     assert "1 bank line is unmatched" in page and "Monthly fee" in page
     (line,) = await list_lines(harness, status="unmatched")
@@ -81,7 +83,9 @@ async def test_day_is_played_from_the_finance_page(
     assert (await get_payout(harness, waiting["id"]))["status"] == "submitted"
     file = await finance.get(f"{FINANCE_URL}/safeguarding?day={get_day(harness)}&format=pdf")
     assert file.content.startswith(b"%PDF-")
-    assert statement_url in (await finance.get("/console/bank-statements")).text
+    listed = (await finance.get("/console/bank-statements")).text
+    assert statement_url in listed and "?status=unmatched" not in listed
+    assert "All clear" in await finance.get_page_text("/console/bank-statements?status=to_match")
 
 
 async def test_line_is_matched_with_a_candidate(

@@ -42,17 +42,20 @@ async def test_finance_pays_out_runs_payouts_and_marks_a_return(
     file = await finance.get(f"{run_path}/file?format=pain.001")
     assert file.status_code == 200 and b"pain.001.001.09" in file.content
     assert "attachment" in file.headers["Content-Disposition"]
-    assert run_path in await finance.get_page_text("/console/payout-runs")
+    runs = await finance.get_page_text("/console/payout-runs")
+    assert run_path in runs and "Submitted" in runs and f"{run_path}/file?format=pain.001" in runs
 
     payout_id = payout_path.rpartition("/")[2]
     await finance.submit_action("payout.paid", {"bank_reference": "B-17"}, id=payout_id)
     assert "B-17" in await finance.get_page_text(payout_path)
+    assert "Paid</span>" in await finance.get_page_text("/console/payout-runs")
     await finance.submit_action("payout.returned", {"reason": "Account closed"}, id=payout_id)
     page = await finance.get_page_text(payout_path)
     assert "Account closed" in page and "Mark as returned" not in page
     assert "The amount and the fee went back to " in page
     run_page = await finance.get_page_text(run_path)
     assert "Every payout of this run is paid or returned." in run_page
+    assert "Returned</span>" in run_page
     assert payout_path in await finance.get_page_text(f"{PAYOUTS_URL}?status=returned")
 
 

@@ -6,7 +6,6 @@ from tapgate.http.endpoint import MEBIBYTE, Reply
 from tapgate.sites.console import step_up
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components import fields
-from tapgate.sites.console.components.lists import add_list_page
 from tapgate.sites.console.components.related import gather_by_name, get_admin_names, get_audit
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
@@ -29,6 +28,9 @@ _PAGE_SIZE: Final = 50
 _LATEST_STATEMENTS: Final = 5
 _MAX_FILE_MEBIBYTES: Final = 8
 
+_ALL: Final = "all"
+_TO_MATCH: Final = "to_match"
+STATEMENT_TABS: Final = {_ALL: "All", _TO_MATCH: "To match"}
 TABS: Final = {
     LineStatus.UNMATCHED.value: "Unmatched",
     LineStatus.MATCHED.value: "Matched",
@@ -103,9 +105,30 @@ ACTIONS: Final = (
     ),
 )
 
-add_list_page(
-    pages, "/console/bank-statements", _LIST_PATH, "bank_statements/list.html", ("bank_account_id",)
-)
+
+@pages.get("/console/bank-statements")
+async def list_statements(request: PageRequest) -> Reply[bytes]:
+    parts = await gather_by_name(
+        page=request.get(_LIST_PATH, {**get_filters(request), **request.query.pick("cursor")}),
+        accounts=request.get("/api/v1/bank-accounts", {"owner_type": "platform"}),
+    )
+    return request.render(
+        "bank_statements/list.html",
+        page=parts["page"],
+        account_names={
+            account["id"]: f"{account['bank_name'] or account['bank_code']} ••••{account['number']}"
+            for account in parts["accounts"]["data"]
+        },
+        tab=request.query.get("status") or _ALL,
+        tabs=STATEMENT_TABS,
+    )
+
+
+def get_filters(request: PageRequest) -> dict[str, str]:
+    """Return the API's filters for the list page's query."""
+    filters = request.query.pick("bank_account_id")
+    is_open = request.query.get("status") == _TO_MATCH
+    return {**filters, "unmatched": "true"} if is_open else filters
 
 
 @pages.get("/console/bank-statements/import")

@@ -11,9 +11,11 @@ from tapgate.sites.console.components.lists import pick_filters
 from tapgate.sites.console.page_request import SECURITY_HEADERS, PageRequest
 from tapgate.sites.console.pages import (
     approvals,
+    bank_statements,
     compliance,
     disputes,
     float_requests,
+    payouts,
     recalls,
     support,
 )
@@ -24,12 +26,14 @@ from tapgate_client.schemas.admin import Admin, ApiKeyRecord
 from tapgate_client.schemas.agents import AgentRecord
 from tapgate_client.schemas.approvals import ApprovalRecord
 from tapgate_client.schemas.audit import AuditEntry
+from tapgate_client.schemas.bank_statements import BankStatementRecord
 from tapgate_client.schemas.cards import CardRecord
 from tapgate_client.schemas.compliance import AlertRecord
 from tapgate_client.schemas.disputes import DisputeRecord
 from tapgate_client.schemas.float_requests import FloatRequestRecord
 from tapgate_client.schemas.kyc_reviews import KycReviewRecord
 from tapgate_client.schemas.partners import PartnerRecord
+from tapgate_client.schemas.payouts import PayoutRecord, PayoutRunRecord
 from tapgate_client.schemas.processors import ProcessorRecord
 from tapgate_client.schemas.recalls import RecallRecord
 from tapgate_client.schemas.subscribers import SubscriberRecord
@@ -95,6 +99,11 @@ EXPORTS: Final[Mapping[str, ListExport]] = {
     "/console/recalls": ListExport("/api/v1/recalls", RecallRecord, recalls.get_filters),
     "/console/float-requests": ListExport(
         "/api/v1/float-requests", FloatRequestRecord, float_requests.get_filters
+    ),
+    "/console/payouts": ListExport("/api/v1/payouts", PayoutRecord, payouts.get_filters),
+    "/console/payout-runs": ListExport("/api/v1/payout-runs", PayoutRunRecord, _pick()),
+    "/console/bank-statements": ListExport(
+        "/api/v1/bank-statements", BankStatementRecord, bank_statements.get_filters
     ),
     "/console/kyc": ListExport("/api/v1/kyc-reviews", KycReviewRecord, _pick("assignee")),
     "/console/approvals": ListExport("/api/v1/approvals", ApprovalRecord, approvals.get_filters),

@@ -130,16 +130,19 @@ ACTIONS: Final = (
 
 @pages.get("/console/payouts")
 async def list_payouts(request: PageRequest) -> Reply[bytes]:
-    tab = request.query.get("status") or PayoutStatus.REQUESTED
-    page = await request.get(
-        LIST_PATH,
-        {
-            **({} if tab == "all" else {"status": tab}),
-            "limit": _PAGE_SIZE,
-            **request.query.pick("owner_id", "cursor"),
-        },
-    )
-    return request.render("payouts/list.html", page=page, tab=tab, tabs=TABS)
+    query = {**get_filters(request), **request.query.pick("cursor"), "limit": str(_PAGE_SIZE)}
+    page = await request.get(LIST_PATH, query)
+    return request.render("payouts/list.html", page=page, tab=_get_tab(request), tabs=TABS)
+
+
+def get_filters(request: PageRequest) -> dict[str, str]:
+    """Return the API's filters for the list page's query."""
+    tab, filters = _get_tab(request), request.query.pick("owner_id")
+    return filters if tab == "all" else {**filters, "status": tab}
+
+
+def _get_tab(request: PageRequest) -> str:
+    return request.query.get("status") or PayoutStatus.REQUESTED
 
 
 @pages.get("/console/payouts/{id}")
@@ -160,7 +163,7 @@ async def show_payout(request: PageRequest, id: str) -> Reply[bytes]:
 @pages.get("/console/payout-runs")
 async def list_runs(request: PageRequest) -> Reply[bytes]:
     parts = await gather_by_name(
-        page=request.get(_RUNS_PATH, pick_filters(request, "cursor")),
+        page=request.get(_RUNS_PATH, {**pick_filters(request, "cursor"), "limit": str(_PAGE_SIZE)}),
         admin_names=get_admin_names(request),
     )
     return request.render("payouts/runs.html", **parts)
@@ -168,20 +171,17 @@ async def list_runs(request: PageRequest) -> Reply[bytes]:
 
 @pages.get("/console/payout-runs/{id}")
 async def show_run(request: PageRequest, id: str) -> Reply[bytes]:
+    run = await request.get(_RUN_PATH, id=id)
     parts = await gather_by_name(
-        run=request.get(_RUN_PATH, id=id),
+        account=request.get("/api/v1/bank-accounts/{id}", id=run["bank_account_id"]),
         payouts=request.get(LIST_PATH, {"run_id": id, "limit": _MAX_PAYOUTS}),
-        submitted=request.get(
-            LIST_PATH, {"run_id": id, "status": PayoutStatus.SUBMITTED, "limit": 1}
-        ),
         audit=get_audit(request, id),
         admin_names=get_admin_names(request),
     )
-    has_submitted = bool(parts.pop("submitted")["data"])
-    account_id = parts["run"]["bank_account_id"]
+    has_submitted = run["submitted"] > 0
     return request.render(
         "payouts/run.html",
-        account=await request.get("/api/v1/bank-accounts/{id}", id=account_id),
+        run=run,
         has_submitted=has_submitted,
         next_step=tell_payout_run(request, has_submitted=has_submitted),
         **parts,
