@@ -70,17 +70,27 @@ ACTIONS: Final = (
 
 @pages.get("/console/book-transfers")
 async def list_book_transfers(request: PageRequest) -> Reply[bytes]:
-    tab = request.query.get("status") or BookTransferStatus.STOPPED
-    page = await request.get(
-        _LIST_PATH,
-        {
-            **({} if tab == "all" else {"status": tab}),
-            **request.query.pick("cursor"),
-            "order": "oldest" if tab in _OPEN_TABS else "newest",
-            "limit": _PAGE_SIZE,
-        },
-    )
+    query = {**get_filters(request), **request.query.pick("cursor"), "limit": str(_PAGE_SIZE)}
+    page = await request.get(_LIST_PATH, query)
     conflicts = None if request.is_partial else await request.get(_CONFLICTS_PATH)
     return request.render(
-        "book_transfers/list.html", page=page, tab=tab, tabs=TABS, conflicts=conflicts
+        "book_transfers/list.html",
+        page=page,
+        tab=_get_tab(request),
+        tabs=TABS,
+        conflicts=conflicts,
+        has_books=request.context.services.book_peers.own_code is not None,
     )
+
+
+def get_filters(request: PageRequest) -> dict[str, str]:
+    """Return the API's filters for the list page's query."""
+    tab = _get_tab(request)
+    return {
+        **({} if tab == "all" else {"status": tab}),
+        "order": "oldest" if tab in _OPEN_TABS else "newest",
+    }
+
+
+def _get_tab(request: PageRequest) -> str:
+    return request.query.get("status") or BookTransferStatus.STOPPED

@@ -12,6 +12,7 @@ from tapgate.sites.console.page_request import SECURITY_HEADERS, PageRequest
 from tapgate.sites.console.pages import (
     approvals,
     bank_statements,
+    book_transfers,
     compliance,
     disputes,
     float_requests,
@@ -27,6 +28,7 @@ from tapgate_client.schemas.agents import AgentRecord
 from tapgate_client.schemas.approvals import ApprovalRecord
 from tapgate_client.schemas.audit import AuditEntry
 from tapgate_client.schemas.bank_statements import BankStatementRecord
+from tapgate_client.schemas.books import BookTransferRecord
 from tapgate_client.schemas.cards import CardRecord
 from tapgate_client.schemas.compliance import AlertRecord
 from tapgate_client.schemas.disputes import DisputeRecord
@@ -99,6 +101,9 @@ EXPORTS: Final[Mapping[str, ListExport]] = {
     "/console/recalls": ListExport("/api/v1/recalls", RecallRecord, recalls.get_filters),
     "/console/float-requests": ListExport(
         "/api/v1/float-requests", FloatRequestRecord, float_requests.get_filters
+    ),
+    "/console/book-transfers": ListExport(
+        "/api/v1/books/transfers", BookTransferRecord, book_transfers.get_filters
     ),
     "/console/payouts": ListExport("/api/v1/payouts", PayoutRecord, payouts.get_filters),
     "/console/payout-runs": ListExport("/api/v1/payout-runs", PayoutRunRecord, _pick()),
