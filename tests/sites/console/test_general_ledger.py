@@ -31,6 +31,7 @@ async def test_finance_sees_balances_and_downloads_the_journal(
     assert "<h1>Customer wallets</h1>" in entries and "1,000.00" in entries
     total = entries.partition("<tfoot>")[2]
     assert "100.00" in total and "1,000.00" in total and "900.00 SLE" in entries
+    assert "POS payment" in entries
     assert not re.search(r">txn_\w+<", entries)
     assert "No entries" in await finance.get_page_text(f"{URL}/entries?gl_code=1&day={day}")
     assert (await finance.get(f"{URL}/entries")).headers["Location"] == URL

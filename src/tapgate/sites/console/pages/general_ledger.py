@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tapgate.business.finance.general_ledger.journal_formats import DESCRIPTIONS
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components.lists import get_filtered_list
@@ -26,6 +27,8 @@ _CODES_PATH: Final = f"{_API_PATH}/gl-codes"
 _TRIAL_BALANCE_PATH: Final = f"{_API_PATH}/trial-balance"
 #: Account kinds of the income statement.
 _RESULT_KINDS: Final = (AccountKind.FEES, AccountKind.COMMISSION_EXPENSE)
+#: Transaction types by their descriptions in the journal, which has one language.
+_TYPES: Final = {description: name for name, description in DESCRIPTIONS.items()}
 _ZERO: Final = Decimal("0.00")
 _SIDES: Final = ("debit", "credit")
 #: Transactions whose entries one page shows.
@@ -103,10 +106,10 @@ async def show_entries(request: PageRequest) -> Reply[bytes]:
 
 
 def _split_description(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a journal row with the ID of the original transaction, such as a refunded payment."""
+    """Return a journal row with its transaction type, and the ID of an original transaction."""
     description, _, original = row["description"].partition(f" of {ids.TRANSACTION}")
     original_id = f"{ids.TRANSACTION}{original}" if original else None
-    return {**row, "description": description, "original_id": original_id}
+    return {**row, "type": _TYPES[description], "original_id": original_id}
 
 
 @pages.get(f"{_PAGE_PATH}/seal")
