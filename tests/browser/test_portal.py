@@ -213,7 +213,7 @@ async def test_portal_works_without_scripts(browser: Browser, deployment: Deploy
         await expect(page.get_by_role("main")).to_contain_text("−0.01")
         await page.goto(f"{address}/portal/statements")
         async with page.expect_download() as waiting:
-            await page.get_by_role("button", name="Download").click()
+            await page.get_by_role("button", name="Download", exact=True).click()
         assert (await waiting.value).suggested_filename.endswith(".pdf")
     finally:
         await context.close()

@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from datetime import timedelta
 
 import pytest
 
@@ -416,6 +417,22 @@ async def test_statement_is_downloaded_without_scripts(
         assert wrong.status_code == 422 and "Fix the highlighted fields" in wrong.text
     cashier = await open_portal(console_clients, own, "K")
     assert (await cashier.post_form("/portal/statements", form)).status_code == 403
+
+
+async def test_statements_offer_months_and_presets(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    client = await open_portal(console_clients, own, "M")
+    text = await client.get_page_text("/portal/statements?period=last_month")
+    today = own.harness.services.clock().date()
+    last = today.replace(day=1) - timedelta(days=1)
+    for name, day in (("from", last.replace(day=1)), ("to", last)):
+        assert f'name="{name}" type="date" required value="{day}"' in text
+    # The account is new: its only month is the current one.
+    months = re.findall(r'name="(from|to)" value="([\d-]+)"', text)
+    assert months == [("from", f"{today.replace(day=1)}"), ("to", f"{today}")]
+    unknown = await client.get_page_text("/portal/statements?period=decade")
+    assert 'period=this_month" aria-current="true"' in unknown
 
 
 async def test_forms_are_pages_without_scripts(

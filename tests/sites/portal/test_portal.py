@@ -73,6 +73,18 @@ async def test_visitor_signs_in_and_reaches_the_portal(
     assert (await client.get("/portal")).status_code == 200
 
 
+async def test_sign_in_page_says_who_resets_a_password(
+    harness: Harness, console_clients: ConsoleClients
+) -> None:
+    """As `POST /admin/users/{id}/reset-password`, for which there is no form before sign-in."""
+    branding = {"name": "Kamara Pay", "support_contact": "+232 76 123 456"}
+    admin = await harness.create_admin()
+    changed = await harness.put("/api/v1/admin/branding", json=branding, auth=admin)
+    assert changed.status_code == 200, changed.text
+    text = (await console_clients.create_signed_out().get("/portal/sign-in")).text
+    assert "Only Kamara Pay can reset it" in text and 'href="tel:+23276123456"' in text
+
+
 async def test_home_shows_the_owner_balance_and_payments(
     harness: Harness, console_clients: ConsoleClients, pos: PosDriver, shop: str
 ) -> None:
