@@ -435,6 +435,18 @@ async def test_statements_offer_months_and_presets(
     assert 'period=this_month" aria-current="true"' in unknown
 
 
+async def test_request_log_has_rare_filters_behind_a_button(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    client = await open_portal(console_clients, own, "M")
+    text = await client.get_page_text("/portal/request-logs")
+    rare = text[text.index("More filters") : text.index("</details>", text.index("More filters"))]
+    names = re.findall(r'name="(\w+)"', rare)
+    assert names == ["status", "error_code", "request_id", "idempotency_key"]
+    filtered = await client.get_page_text("/portal/request-logs?error_code=INVALID_PIN")
+    assert 'class="more-filters" open' in filtered and "No requests match" in filtered
+
+
 async def test_forms_are_pages_without_scripts(
     console_clients: ConsoleClients, own: OwnerWorld
 ) -> None:
@@ -483,6 +495,9 @@ async def test_api_reference_has_only_operations_of_the_owner(
     for expected in ("/pos/payment", "/payout-schedule", "/statements"):
         assert expected in merchant.replace("<wbr>", ""), expected
     assert "/guide/api/pos#" in merchant and "/guide/api/pos#" not in partner
+    index = re.findall(r'<li><a href="#(resource-[\w-]+)">', merchant)
+    assert index[0] == "resource-pos" and len(index) > 10
+    assert re.findall(r'<ul id="(resource-[\w-]+)">', merchant) == index
     assert "/statements" in partner.replace("<wbr>", "")
     for foreign in ("/subscribers/", "/approval-rules", "/compliance/", "/ledger/"):
         for text in (merchant, partner):

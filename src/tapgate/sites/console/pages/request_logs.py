@@ -30,9 +30,13 @@ PICKED_TYPES: Final = {"api_key_id": "key"}
 
 @pages.get("/console/request-logs")
 async def list_requests(request: PageRequest) -> Reply[bytes]:
+    return await render_list(request, "request_logs/list.html")
+
+
+async def render_list(request: PageRequest, template: str) -> Reply[bytes]:
     page, filter_errors = await get_filtered_list(request, _LIST_PATH, _FILTERS, PICKED_TYPES)
     return request.render(
-        "request_logs/list.html",
+        template,
         page=page,
         filter_errors=filter_errors,
         filters=tuple(_FILTERS),

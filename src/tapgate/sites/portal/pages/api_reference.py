@@ -33,6 +33,7 @@ class _OperationRow(NamedTuple):
 
 class _Group(NamedTuple):
     name: str
+    anchor: str
     operations: list[_OperationRow]
 
 
@@ -43,7 +44,8 @@ async def show_reference(request: PageRequest) -> Reply[bytes]:
     assert principal.owner is not None, "only users with an owner reach the portal"
     document = await request.read_openapi_document()
     groups = _list_groups(document, principal.owner.type, str(principal.role))
-    return request.render("portal/api.html", groups=groups)
+    base_url = f"{request.context.services.settings.public_url}/api/v1"
+    return request.render("portal/api.html", groups=groups, base_url=base_url)
 
 
 @lru_cache(maxsize=8)
@@ -52,10 +54,14 @@ def _list_groups(document: bytes, owner_type: OwnerType, role: str) -> list[_Gro
     reference = Reference(msgspec.json.decode(document))
     signature = _SIGNATURES.get(owner_type, "")
     groups = [
-        _Group(tag.name, _list_operations(reference, tag, signature, role))
+        _Group(tag.name, f"resource-{tag.page}", _list_operations(reference, tag, signature, role))
         for tag in list_tags(reference)
     ]
-    return [group for group in groups if group.operations]
+    # Resources of signing keys come first: developers integrate with these.
+    return sorted(
+        (group for group in groups if group.operations),
+        key=lambda group: not any(row.is_signed for row in group.operations),
+    )
 
 
 def _list_operations(

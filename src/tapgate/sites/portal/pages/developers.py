@@ -44,5 +44,11 @@ async def show_developers(request: PageRequest) -> Reply[bytes]:
 
 pages.get(f"{PORTAL}/webhooks/{{id}}")(webhooks.show_webhook)
 pages.get(f"{PORTAL}/webhooks/{{id}}/deliveries/{{delivery_id}}")(webhooks.show_delivery)
-pages.get(f"{PORTAL}/request-logs")(request_logs.list_requests)
+
+
+@pages.get(f"{PORTAL}/request-logs")
+async def list_requests(request: PageRequest) -> Reply[bytes]:
+    return await request_logs.render_list(request, "portal/request_logs.html")
+
+
 pages.get(f"{PORTAL}/request-logs/{{id}}")(request_logs.show_request)
