@@ -12,6 +12,7 @@ from tapgate.sites.portal.components import get_owner_id, is_merchant
 from tapgate.sites.portal.pages.terminals import SUMMARY_PATH
 from tapgate_client import money
 from tapgate_client.clock import get_platform_day
+from tapgate_client.schemas.admin import AdminRole
 from tapgate_client.schemas.transactions import MoneyFlow
 
 _TOTALS_PATH: Final = "/api/v1/transactions/totals"
@@ -23,10 +24,11 @@ Day = dict[str, Any]
 class Sales(NamedTuple):
     today: Day
     yesterday: Day
-    #: Amount of the last seven days with today, and its change from the seven days before.
-    week: str
+    #: Amount of the last seven days with today, and its change from the seven days before. Both
+    #: are None for a cashier, who sees only today and yesterday.
+    week: str | None
     change: Decimal | None
-    #: None if there was no sale in all the days.
+    #: None if there was no sale in all the days, and for a cashier.
     chart: charts.Chart | None
     day_count: int
 
@@ -38,6 +40,9 @@ async def load_sales(request: PageRequest) -> Sales:
     without it get list totals, day by day.
     """
     today = get_platform_day(request.now, request.context.services.settings.timezone)
+    if request.principal.role == AdminRole.MERCHANT_CASHIER:
+        yesterday, current = [await _load_totals(request, day, day) for day in _list_days(today, 2)]
+        return Sales(current, yesterday, week=None, change=None, chart=None, day_count=2)
     if is_merchant(request) and request.can_access(f"GET {SUMMARY_PATH}"):
         days = await _load_summary(request, today)
         before = _add_up(days[:_WEEK])
