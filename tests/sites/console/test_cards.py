@@ -6,8 +6,19 @@ from urllib.parse import unquote_to_bytes
 import pytest
 
 from builders.approvals import approve, build_rule, set_rules
-from builders.card_proofs import create_keyset, create_signing_pos, list_clone_alerts, tap
-from builders.participants import CHILD_PIN, create_card, create_child_card, link_child_card
+from builders.card_proofs import (
+    create_keyset,
+    create_signing_pos,
+    list_clone_alerts,
+    tap,
+)
+from builders.participants import (
+    CHILD_PIN,
+    create_card,
+    create_child_card,
+    link_card,
+    link_child_card,
+)
 from cases import each
 from drivers.console import ConsoleClient, ConsoleClients, contains_digits
 from drivers.csv_files import read_rows
@@ -15,6 +26,7 @@ from harness import Harness
 from tapgate.business.customers.cards.model import BLOCK_REASON_TEXTS
 from tapgate.sites.console.components.tap_chart import build_tap_marks
 from tapgate.sites.console.pages.cards import ACTIONS
+from tapgate_client import ids
 from tapgate_sandbox.software_card import SoftwareCard
 
 XSS_PAYLOAD = "<script>alert(1)</script>"
@@ -419,3 +431,21 @@ def test_rejected_counters_are_drawn_below_the_genuine_card() -> None:
     ]
     assert chart.marks[0].y > chart.marks[1].y > chart.marks[3].y
     assert build_tap_marks({"data": taps["data"][2:]}) is None, "no rejected tap"
+
+
+async def test_empty_list_of_taps_says_what_is_missing(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    serial = await create_card(harness, uid="04:DE:5F:1E:AC:C0:41")
+    page = f"/console/cards/{serial}/taps"
+    text = await ada.get_page_text(page)
+    assert "sign its taps, so they are not recorded" in text and f"{serial}/personalize" in text
+    keyset_id = ids.decode(ids.CARD_KEYSET, (await create_keyset(harness))["id"])
+    keys = {"keyset_id": keyset_id, "key_version": 1, "master_keyset_id": keyset_id}
+    serial = await create_card(harness, uid="04:DE:5F:1E:AC:C0:42", authenticity="sun", **keys)
+    text = await ada.get_page_text(f"/console/cards/{serial}/taps")
+    assert "Link the card to a customer." in text and "/console/actions/card.link" in text
+    linked = await link_card(harness, serial, (await harness.create_subscriber())["id"])
+    assert linked.status_code == 200, linked.text
+    text = await ada.get_page_text(f"/console/cards/{serial}/taps")
+    assert "Taps at terminals appear here" in text and "card.link" not in text
