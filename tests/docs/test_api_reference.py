@@ -89,6 +89,8 @@ def test_every_request_example_passes_validation(
     # If this raises, the `example` of a field's rule is invalid, or the field must declare an
     # `Example`.
     BodyDecoder(endpoint.body_type, "SLE").decode(json.dumps(example).encode())
+    declared: dict[str, Any] = getattr(endpoint.body_type, "EXAMPLES", {})
+    assert example | declared == example
 
 
 example_endpoints = Endpoints("Examples")

@@ -1,7 +1,7 @@
 """OpenAPI examples for requests, path parameters and responses, with consistent IDs and names."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
@@ -51,8 +51,12 @@ def build_example(kind: Any, name: str = "") -> Any:
         return declared
     if is_struct(bare):
         names = [(field.encode_name, field.type) for field in msgspec.structs.fields(bare)]
-        omitted = _list_omitted(bare)
-        return {name: build_example(type_, name) for name, type_ in names if name not in omitted}
+        omitted, declared = _list_omitted(bare), _get_struct_examples(bare)
+        return {
+            name: declared[name] if name in declared else build_example(type_, name)
+            for name, type_ in names
+            if name not in omitted
+        }
     if get_origin(bare) is list:
         return [build_example(get_args(bare)[0], name)]
     if isinstance(rule, TextRule) and rule.example == TextRule.example:
@@ -73,6 +77,12 @@ def _list_omitted(struct: Any) -> Sequence[str]:
     """Return the fields that a struct omits from its examples."""
     omitted: Sequence[str] = getattr(struct, "OMITTED_IN_EXAMPLES", ())
     return omitted
+
+
+def _get_struct_examples(struct: Any) -> Mapping[str, Any]:
+    """Return the examples that a struct declares for its fields."""
+    examples: Mapping[str, Any] = getattr(struct, "EXAMPLES", {})
+    return examples
 
 
 def _get_declared_example(kind: Any) -> Any:
@@ -101,7 +111,7 @@ def _find_id_example(name: str, owner: type | None = None) -> str | None:
 
 def build_response_example(kind: Any, owner: type | None = None, name: str = "") -> Any:
     """Return an example for a response type, or for the field `name` in the struct `owner`."""
-    examples = getattr(owner, "EXAMPLES", {})
+    examples = _get_struct_examples(owner)
     if name in examples:
         return examples[name]
     declared = _get_declared_example(kind)

@@ -273,9 +273,9 @@ class ReconciliationOperations(OperationGroup[M]):
             client.reconciliation.set_csv_mapping(
                 "bnk_0800000000000",
                 date="Booking date",
-                amount="Booking date",
-                reference="Booking date",
-                description=["Booking date"],
+                amount="Amount",
+                reference="Your reference",
+                description=["Details"],
                 date_format="YYYY-MM-DD",
                 decimal_separator=".",
             )
