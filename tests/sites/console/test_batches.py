@@ -51,6 +51,13 @@ async def test_batch_is_uploaded_checked_and_paid(
     assert "Some lines were not paid." in page and "New batch" in page
     lines_page = await finance.get_page_text(f"{path}/lines?status=invalid")
     assert "fifty" in lines_page and phone in lines_page
+    # The counts by status explain why an amount that is paid in full has errors.
+    for text in ("All 2", "Paid 1", "Invalid 1", "Correct the value in the file.", "New batch"):
+        assert text in lines_page, text
+    assert "1 valid line" in page and "not in the total" in page
+    every_line = await finance.get_page_text(f"{path}/lines")
+    assert "50.00 SLE" in every_line and "/console/transactions/txn_" in every_line
+    assert "fifty SLE" not in every_line
     file = await finance.get(f"{path}/file?status=paid")
     assert file.content.count(b"\r\n") == 2
     assert path in await finance.get_page_text(f"{BATCHES_URL}?status=completed_with_errors")

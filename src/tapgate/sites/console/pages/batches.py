@@ -13,6 +13,7 @@ from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import SECURITY_HEADERS, PageRequest
 from tapgate.sites.console.rendering import end_sentence
 from tapgate.sites.console.site import Pages
+from tapgate.sites.console.translation.translator import source_text
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.batches import (
     MAX_LINES,
@@ -34,6 +35,17 @@ _EXAMPLE: Final = (
     ("+23276123456", "500.00", "EMP-0017"),
     ("+23276123457", "1250.50", "EMP-0018"),
 )
+#: What to do about a line that was not paid, by its problem.
+_ADVICE: Final = {
+    Code.VALIDATION_FAILED: source_text("Correct the value in the file."),
+    Code.SUBSCRIBER_NOT_FOUND: source_text("Check the number, or register the customer first."),
+    Code.CARD_NOT_FOUND: source_text("Check the serial number."),
+    Code.CARD_NOT_ACTIVE: source_text("Pay to the recipient's phone number instead."),
+    Code.SUBSCRIBER_BLOCKED: source_text("The customer must be active again first."),
+    Code.DUPLICATE_REFERENCE: source_text("Give each line its own reference."),
+    Code.MAX_BALANCE_EXCEEDED: source_text("Pay less, or raise the recipient's KYC level first."),
+    Code.INSUFFICIENT_FUNDS: source_text("Add money to the account that pays."),
+}
 #: Handled by the site's error page or sign-in redirect, not shown as an upload error.
 _ACCESS_CODES: Final = (Code.UNAUTHORIZED, Code.FORBIDDEN, Code.BATCH_NOT_FOUND)
 _NAME: Final = Field("name", hint="Receivers see it, such as “Salaries November”")
@@ -115,6 +127,7 @@ async def show_batch(request: PageRequest, id: str) -> Reply[bytes]:
         "batches/batch.html",
         next_step=tell_batch(request, parts["batch"]),
         **parts,
+        advice=_ADVICE,
         example=example.replace("\r\n", "\n"),
         max_lines=MAX_LINES,
         max_bytes=_MAX_FILE_MEBIBYTES * MEBIBYTE,
@@ -133,7 +146,29 @@ async def list_lines(request: PageRequest, id: str) -> Reply[bytes]:
         batch=request.get(_ITEM_PATH, id=id),
         page=request.get(_LINES_PATH, pick_filters(request, "status", "cursor"), id=id),
     )
-    return request.render("batches/lines.html", **parts, statuses=tuple(BatchLineStatus))
+    batch = parts["batch"]
+    return request.render(
+        "batches/lines.html",
+        **parts,
+        advice=_ADVICE,
+        tabs=_count_lines(batch),
+        next_step=tell_batch(request, batch),
+    )
+
+
+def _count_lines(batch: dict[str, Any]) -> dict[str, int]:
+    """Return the number of lines by status, for the statuses that the batch has."""
+    done = sum(batch[name] for name in ("paid", "failed", "invalid"))
+    is_cancelled = batch["status"] == BatchStatus.CANCELLED
+    counts = {
+        BatchLineStatus.PAID.value: batch["paid"],
+        BatchLineStatus.FAILED.value: batch["failed"],
+        BatchLineStatus.INVALID.value: batch["invalid"],
+        (BatchLineStatus.SKIPPED if is_cancelled else BatchLineStatus.PENDING).value: (
+            batch["lines"] - done
+        ),
+    }
+    return {status: count for status, count in counts.items() if count}
 
 
 @pages.get("/console/batches/{id}/file")
