@@ -449,3 +449,26 @@ async def test_empty_list_of_taps_says_what_is_missing(
     assert linked.status_code == 200, linked.text
     text = await ada.get_page_text(f"/console/cards/{serial}/taps")
     assert "Taps at terminals appear here" in text and "card.link" not in text
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected", "refused"),
+    [
+        ("customer_request", "pays only after it is unblocked", False),
+        ("lost", "it can never pay again", True),
+    ],
+)
+async def test_personalization_says_what_a_blocked_card_can_do(
+    ada: ConsoleClient, harness: Harness, reason: str, expected: str, refused: bool
+) -> None:
+    await ada.submit_action("keyset.create", {"name": "City cards"})
+    person = await harness.create_subscriber()
+    serial = await create_card(harness, uid="04:DE:5F:1E:AC:C0:41")
+    await link_card(harness, serial, person["id"])
+    page = f"/console/cards/{serial}/personalize"
+    text = await ada.get_page_text(page)
+    assert "Issue keys" in text and "<details><summary>The card is encoded" in text
+    await ada.submit_action("card.block", {"reason": reason}, serial=serial)
+    text = await ada.get_page_text(page)
+    assert expected in text and ("Issue keys" not in text) == refused
+    assert ("card.replace" if refused else "card.unblock") in text

@@ -32,7 +32,14 @@ pages = Pages()
 _ITEM_PATH = "/api/v1/cards/{serial}"
 _TAPS_PATH = f"{_ITEM_PATH}/taps"
 _FILTERS = {"search": "Search", "status": "Status", "type": "Type", "subscriber_id": "Customer"}
-
+#: Tabs of the list: cards in use first.
+_STATUSES = (
+    CardStatus.ACTIVE,
+    CardStatus.UNASSIGNED,
+    CardStatus.BLOCKED,
+    CardStatus.LOST,
+    CardStatus.EXPIRED,
+)
 
 _CHILD_NAME = Field("child_name", "Child's name")
 _RELATIONSHIP = Field("child_relationship", "Relationship", required=False)
@@ -149,7 +156,9 @@ async def list_cards(request: PageRequest) -> Reply[bytes]:
     page, filter_errors = await get_filtered_list(
         request, "/api/v1/cards", _FILTERS, {"subscriber_id": "subscriber"}
     )
-    return request.render("cards/list.html", page=page, filter_errors=filter_errors)
+    return request.render(
+        "cards/list.html", page=page, filter_errors=filter_errors, statuses=_STATUSES
+    )
 
 
 @pages.get("/console/cards/{serial}")
