@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tapgate.sites.console.components import next_steps
-from tapgate.sites.console.components.next_steps import NEXT_STEPS, NextStep, Variant
+from tapgate.sites.console.components.next_steps import NEXT_STEPS, OWNER_STEPS, NextStep, Variant
 from tapgate.sites.console.translation.translator import Language, get_translator
 from tapgate_client.schemas.approvals import ApprovalStatus
 from tapgate_client.schemas.batches import BatchStatus
@@ -21,6 +21,7 @@ from tapgate_client.schemas.float_requests import FloatRequestStatus
 from tapgate_client.schemas.payouts import PayoutStatus
 from tapgate_client.schemas.recalls import RecallStatus
 from tapgate_client.schemas.subscribers import KycStatus
+from tapgate_client.schemas.support import SupportRequestStatus
 
 _TIME: Final = "2026-11-19T10:00:00Z"
 _SUBSCRIBER: Final = {"type": "subscriber", "id": "sub_1", "name": "Yabom Kamara"}
@@ -28,12 +29,12 @@ _SUBSCRIBER: Final = {"type": "subscriber", "id": "sub_1", "name": "Yabom Kamara
 Record = dict[str, Any]
 
 
-def _build_request(language: Language) -> Any:
+def _build_request(language: Language, owner: str | None = None) -> Any:
     translator = get_translator(language)
     return SimpleNamespace(
         translator=translator,
         translate=translator.translate,
-        principal=SimpleNamespace(id="adm_viewer"),
+        principal=SimpleNamespace(id="adm_viewer", owner=owner),
         now=datetime(2026, 11, 19, 12, tzinfo=UTC),
         zone=ZoneInfo("Africa/Freetown"),
     )
@@ -48,16 +49,22 @@ def _tell_all(tell: Callable[..., NextStep], records: list[Record], *arguments: 
     return [lambda request, record=record: tell(request, record, *arguments) for record in records]
 
 
+_APPROVAL: Final = {
+    "required_approvers": 2,
+    "roles": ["system_admin", "finance_user"],
+    "expires_at": _TIME,
+}
+
+
 def _build_sentences() -> dict[type[StrEnum], list[Callable[[Any], NextStep]]]:
     """Return, by status type, functions that tell the next step of many different records."""
-    approval = {"required_approvers": 2, "roles": ["system_admin", "finance_user"]}
     approvals = _vary(
-        approval | {"expires_at": _TIME},
+        _APPROVAL,
         status=tuple(ApprovalStatus),
         maker=("adm_viewer", "adm_1"),
         approvers=([], ["adm_viewer"]),
     )
-    payouts = _vary({"owner_name": "Shop"}, status=tuple(PayoutStatus))
+    payouts = _vary({"owner_name": "Shop", "reference": "PO1"}, status=tuple(PayoutStatus))
     customers = _vary(
         {},
         kyc_status=tuple(KycStatus),
@@ -153,6 +160,31 @@ def _is_filled(template: str, text: str) -> bool:
     return text.lower().startswith(start.lower()) and text.endswith(end)
 
 
+#: Owner users get only approvals that they requested.
+_OWNER_SENTENCES: Final = _SENTENCES | {
+    ApprovalStatus: _tell_all(
+        next_steps.tell_approval,
+        _vary(_APPROVAL | {"maker": "adm_viewer", "approvers": []}, status=tuple(ApprovalStatus)),
+    ),
+    SupportRequestStatus: _tell_all(
+        next_steps.tell_support_request, _vary({}, status=tuple(SupportRequestStatus))
+    ),
+}
+
+
+@pytest.mark.parametrize("language", Language)
+def test_owners_read_a_sentence_of_their_own_or_the_common_one(language: Language) -> None:
+    request, translator = _build_request(language, owner="prc_1"), get_translator(language)
+    for status_type, own in OWNER_STEPS.items():
+        common, tell = NEXT_STEPS.get(status_type, {}), _OWNER_SENTENCES[status_type]
+        assert set(status_type) <= {*common, *own}, status_type
+        told = {one(request).text for one in tell}
+        assert [text for text in told if set("{}") & set(text) or "None" in text] == []
+        expected = {translator.translate(step.text) for step in own.values()}
+        found = {start for start in expected if any(_is_filled(start, text) for text in told)}
+        assert sorted(expected - found) == []
+
+
 @pytest.mark.parametrize(
     ("maker", "approvers", "expected"),
     [
@@ -167,12 +199,5 @@ def _is_filled(template: str, text: str) -> bool:
 def test_approval_says_who_must_still_approve(
     maker: str, approvers: list[str], expected: str
 ) -> None:
-    approval = {
-        "status": "pending",
-        "maker": maker,
-        "approvers": approvers,
-        "required_approvers": 2,
-        "roles": ["system_admin", "finance_user"],
-        "expires_at": _TIME,
-    }
+    approval = _APPROVAL | {"status": "pending", "maker": maker, "approvers": approvers}
     assert next_steps.tell_approval(_build_request(Language.EN), approval).text == expected

@@ -19,6 +19,7 @@ from tapgate_client.schemas.float_requests import FloatProvider, FloatRequestSta
 from tapgate_client.schemas.payouts import PayoutStatus
 from tapgate_client.schemas.recalls import RecallStatus, RecallVerdict
 from tapgate_client.schemas.subscribers import KycStatus
+from tapgate_client.schemas.support import SupportRequestStatus
 
 
 class Tone(StrEnum):
@@ -315,6 +316,61 @@ NEXT_STEPS: Final[Mapping[type[StrEnum], Mapping[StrEnum, NextStep]]] = {
     },
 }
 
+#: What the users of a merchant, partner or agent read instead. Other sentences suit both.
+OWNER_STEPS: Final[Mapping[type[StrEnum], Mapping[StrEnum, NextStep]]] = {
+    ApprovalStatus: {
+        Variant.OWN: NextStep(
+            source_text(
+                "Waits for approval by the platform until {expires_at}. If approved, the request "
+                "is executed automatically. To cancel it, ask support."
+            )
+        ),
+    },
+    PayoutStatus: {
+        PayoutStatus.REQUESTED: NextStep(
+            source_text(
+                "The next payout run sends it to your bank. To cancel it before that, ask support."
+            )
+        ),
+        Variant.LEFT_OUT: NextStep(
+            source_text(
+                "The bank account is not verified, so the payout is not sent to the bank. Ask "
+                "support to verify the account, or to cancel the payout."
+            ),
+            _ATTENTION,
+        ),
+        PayoutStatus.SUBMITTED: NextStep(
+            source_text("Sent to the bank. The payout becomes paid when the bank confirms it.")
+        ),
+        PayoutStatus.PAID: NextStep(
+            source_text("Paid. Your bank statement shows it with the reference {reference}."),
+            _ENDED,
+        ),
+        PayoutStatus.RETURNED: NextStep(
+            source_text(
+                "The bank sent the money back. The amount and the fee are in your balance again. "
+                "Check the bank account, then request a new payout."
+            ),
+            _ATTENTION,
+        ),
+        PayoutStatus.CANCELLED: NextStep(
+            source_text("Canceled. The amount and the fee are in your balance again."), _ENDED
+        ),
+    },
+    SupportRequestStatus: {
+        SupportRequestStatus.OPEN: NextStep(
+            source_text("Waits for support. You read the answer on this page.")
+        ),
+        SupportRequestStatus.ANSWERED: NextStep(
+            source_text("Support has answered. If the question is still open, reply below."),
+            _ATTENTION,
+        ),
+        SupportRequestStatus.CLOSED: NextStep(
+            source_text("Closed. Ask support again if the question is still open."), _ENDED
+        ),
+    },
+}
+
 
 def tell_approval(request: PageRequest, approval: Record) -> NextStep:
     translator, viewer = request.translator, request.principal.id
@@ -338,7 +394,9 @@ def tell_payout(request: PageRequest, payout: Record, account: Record) -> NextSt
     state: StrEnum = PayoutStatus(payout["status"])
     if state == PayoutStatus.REQUESTED and account["status"] != BankAccountStatus.VERIFIED:
         state = Variant.LEFT_OUT
-    return _tell(request, PayoutStatus, state, owner=payout["owner_name"])
+    return _tell(
+        request, PayoutStatus, state, owner=payout["owner_name"], reference=payout["reference"]
+    )
 
 
 def tell_payout_run(request: PageRequest, *, has_submitted: bool) -> NextStep:
@@ -383,6 +441,11 @@ def tell_dispute(request: PageRequest, dispute: Record) -> NextStep:
     return _tell(request, DisputeStatus, state, merchant=dispute["processor_name"], due_at=due_at)
 
 
+def tell_support_request(request: PageRequest, item: Record) -> NextStep:
+    """Return the next step of a question that an owner's user asked."""
+    return _tell(request, SupportRequestStatus, SupportRequestStatus(item["status"]))
+
+
 def tell_recall(request: PageRequest, recall: Record, transfer: Record) -> NextStep:
     state: StrEnum = RecallStatus(recall["status"])
     if state == RecallStatus.OPEN and not float(recall["held_amount"]):
@@ -423,7 +486,8 @@ def tell_book_transfer(request: PageRequest, transfer: Record) -> NextStep:
 def _tell(
     request: PageRequest, status_type: type[StrEnum], state: StrEnum, **values: Any
 ) -> NextStep:
-    step = NEXT_STEPS[status_type][state]
+    own = {} if request.principal.owner is None else OWNER_STEPS.get(status_type, {})
+    step = own.get(state) or NEXT_STEPS[status_type][state]
     text = request.translator.translate(step.text, **values)
     return step._replace(text=text[:1].upper() + text[1:])
 
