@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from builders.owner_world import OWNER_ROLES, OwnerWorld
+from builders.approvals import build_rule, decide, require_held, set_rules
+from builders.owner_world import OWNER_ROLES, V1, OwnerWorld
 from builders.payments import PosDriver
 from cases import each
 from drivers.console import ConsoleClient, ConsoleClients
@@ -291,6 +292,44 @@ async def test_manager_requests_a_payout_and_adds_a_bank_account(
     assert "Weekly" in await client.get_page_text("/portal/payouts")
 
 
+async def test_payout_shows_its_stages_and_a_masked_account_number(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    harness, payout = own.harness, own.ids[ids.PAYOUT][0]
+    client = await open_portal(console_clients, own, "M")
+    admin = await harness.create_admin()
+    record = (await harness.get(f"{V1}/payouts/{payout}", auth=admin)).json()
+    account = f"{V1}/bank-accounts/{record['bank_account_id']}"
+    number = (await harness.get(account, auth=admin)).json()["number"]
+    text = await client.get_page_text(f"/portal/payouts/{payout}")
+    assert f"••••{number[-4:]}" in text and number not in text
+    assert '<li class="current" aria-current="step">' in text
+    assert "payout.cancel" not in text, "owners can't cancel payouts"
+    assert "The next payout run sends it to your bank." in text
+
+
+async def test_approval_shows_the_request_but_not_who_decides(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    client, harness = await open_portal(console_clients, own, "M"), own.harness
+    manager = next(caller.auth for caller in own.callers if caller.name == "user M")
+    client.set_session(manager)
+    await set_rules(harness, build_rule("merchant_keys"))
+    address = f"{V1}/processors/{own.get_owner(ids.PROCESSOR)}/terminals"
+    approval = require_held(await harness.post(address, json={"name": "Till 9"}, auth=manager))
+    path = f"/portal/approvals/{approval['id']}"
+    text = await client.get_page_text(path)
+    assert "Till 9" in text and "Waits for approval by the platform" in text
+    assert "approval.cancel" not in text, "owners can't cancel requests"
+    staff = await harness.create_admin("F")
+    rejected = await decide(harness, approval, "reject", staff, reason="Call us first")
+    assert rejected.status_code == 200, rejected.text
+    text = await client.get_page_text(path)
+    assert "Rejected by the platform" in text and '<li class="failed">' in text
+    for decision in rejected.json()["decisions"]:
+        assert decision["admin_name"] not in text and decision["admin_id"] not in text
+
+
 async def test_manager_adds_and_blocks_a_terminal(
     console_clients: ConsoleClients, own: OwnerWorld
 ) -> None:
@@ -554,3 +593,17 @@ async def test_question_about_a_payment_is_answered_in_the_portal(
     assert replied.status_code in (200, 204), replied.text
     assert "It is your plan" in await client.get_page_text(path)
     assert "It is your plan" in await client.get_page_text("/portal/support")
+    page = await client.get_page_text(path)
+    assert f"<h1>{form['text']}" in page and "reply below" in page
+    form_text = page[page.index('<form class="reply"') :]
+    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]+)"', form_text))
+    address = f"/portal/actions/support.write?id={request_id}"
+    sent = await client.post_partial(address, {**hidden, "text": "Which plan?"})
+    assert sent.headers["hx-redirect"] == path, sent.text
+    sent = await client.post_without_csrf(address, {**hidden, "text": "The basic one?"})
+    assert (sent.status_code, sent.headers["location"]) == (303, path), sent.text
+    page = await client.get_page_text(path)
+    assert "Which plan?" in page and "The basic one?" in page and "Waits for support" in page
+    await staff.submit_action("support.close", id=request_id)
+    page = await client.get_page_text(path)
+    assert '<form class="reply"' not in page and "support.ask" in page

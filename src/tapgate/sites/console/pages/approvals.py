@@ -145,7 +145,7 @@ async def show_approval(request: PageRequest, id: str) -> Reply[bytes]:
         has_secret=approval.get("disclosed", False),
         approval=approval,
         next_step=tell_approval(request, approval),
-        changes=_list_changes(approval["changes"], request.translator),
+        changes=list_changes(approval["changes"], request.translator),
         effects=list_effects(request, approval),
         result=list_result(approval["result"] or {}),
         can_cancel=is_pending and is_maker,
@@ -158,7 +158,7 @@ async def show_approval(request: PageRequest, id: str) -> Reply[bytes]:
     )
 
 
-def _list_changes(changes: dict[str, Any], translator: Translator) -> list[_Change]:
+def list_changes(changes: dict[str, Any], translator: Translator) -> list[_Change]:
     """Return the changed values. Of a list of rules, only those that were removed or added."""
     rows = []
     for name, (old, new) in changes.items():

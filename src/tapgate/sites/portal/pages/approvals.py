@@ -3,9 +3,11 @@
 from typing import Final
 
 from tapgate.http.endpoint import Reply
+from tapgate.sites.console.components.next_steps import tell_approval
 from tapgate.sites.console.page_request import PORTAL, PageRequest
-from tapgate.sites.console.pages.approvals import list_result
+from tapgate.sites.console.pages.approvals import list_changes, list_result
 from tapgate.sites.console.site import Pages
+from tapgate.sites.portal.stages import list_approval_stages
 from tapgate_client.schemas.approvals import ApprovalStatus
 
 pages = Pages()
@@ -26,5 +28,9 @@ async def show_approval(request: PageRequest, id: str) -> Reply[bytes]:
         "portal/approval.html",
         has_secret=approval.get("disclosed", False),
         approval=approval,
+        is_pending=approval["status"] == ApprovalStatus.PENDING,
+        next_step=tell_approval(request, approval),
+        stages=list_approval_stages(approval),
+        changes=list_changes(approval["changes"], request.translator),
         result=list_result(approval["result"] or {}),
     )

@@ -5,6 +5,7 @@ from typing import Final
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components import fields
+from tapgate.sites.console.components.next_steps import tell_payout
 from tapgate.sites.console.components.related import gather_by_name
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PORTAL, PageRequest
@@ -12,6 +13,7 @@ from tapgate.sites.console.pages import bank_accounts, payouts
 from tapgate.sites.console.pages.payouts import LIST_PATH, SCHEDULE_PATH
 from tapgate.sites.console.site import Pages
 from tapgate.sites.portal.components import find_action, get_owner_id, is_merchant
+from tapgate.sites.portal.stages import list_payout_stages
 from tapgate_client.schemas.payouts import PayoutStatus
 
 pages = Pages()
@@ -78,4 +80,10 @@ async def _get_nothing() -> None:
 async def show_payout(request: PageRequest, id: str) -> Reply[bytes]:
     payout = await request.get(f"{LIST_PATH}/{{id}}", id=id)
     account = await request.get(f"{_ACCOUNTS_PATH}/{{id}}", id=payout["bank_account_id"])
-    return request.render("portal/payout.html", payout=payout, account=account)
+    return request.render(
+        "portal/payout.html",
+        payout=payout,
+        account=account,
+        next_step=tell_payout(request, payout, account),
+        stages=list_payout_stages(payout),
+    )

@@ -4,10 +4,11 @@ from typing import Final
 
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
+from tapgate.sites.console.components.next_steps import tell_support_request
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PORTAL, PageRequest
 from tapgate.sites.console.site import Pages
-from tapgate_client.schemas.support import SupportRequestStatus
+from tapgate_client.schemas.support import MAX_CUSTOMER_TEXT_LENGTH, SupportRequestStatus
 
 pages = Pages()
 
@@ -48,5 +49,9 @@ async def show_request(request: PageRequest, id: str) -> Reply[bytes]:
     support_request = await request.get(_REQUEST_PATH, id=id)
     is_closed = support_request["status"] == SupportRequestStatus.CLOSED
     return request.render(
-        "portal/support_request.html", support_request=support_request, is_closed=is_closed
+        "portal/support_request.html",
+        support_request=support_request,
+        is_closed=is_closed,
+        next_step=tell_support_request(request, support_request),
+        max_length=MAX_CUSTOMER_TEXT_LENGTH,
     )
