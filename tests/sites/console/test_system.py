@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from builders.auth import assert_seals
+from builders.card_proofs import create_keyset
 from builders.payments import PosDriver
 from drivers.console import ConsoleClient, ConsoleClients
 from drivers.webhooks import attempt_due_deliveries
@@ -260,13 +261,41 @@ async def test_audit_log_shows_old_and_new_values_and_escapes_the_reason(
     assert "From must be" in ignored and "This filter was ignored" in ignored
 
 
-async def test_audit_log_suggests_events_by_name_and_accepts_other_codes(
+async def test_audit_log_lists_events_by_name_and_accepts_other_codes(
     ada: ConsoleClient,
 ) -> None:
     page = await ada.get_page_text("/console/audit?event=card.invented")
-    assert '<option value="card.blocked" label="Card blocked">' in page
-    assert 'value="card.invented"' in page and "No entries match" in page
-    assert _NO_FILTER_ERRORS in page
+    assert '<option value="card.blocked">Card blocked</option>' in page
+    assert '<option value="card.invented" selected>Card invented</option>' in page
+    assert "No entries match" in page and _NO_FILTER_ERRORS in page
+
+
+async def test_audit_log_collapses_long_changes(ada: ConsoleClient, harness: Harness) -> None:
+    await create_keyset(harness)
+    text = await ada.get_page_text("/console/audit?event=keyset.created")
+    visible, hidden = text[text.index('<dl class="changes">') :].split("more changes</summary>")
+    assert visible.count("<dt>") == 3
+    assert hidden[: hidden.index("</details>")].count("<dt>") >= 2
+
+
+@pytest.mark.parametrize(
+    ("path", "rare"),
+    [
+        ("audit", ["resource_type", "result"]),
+        ("request-logs", ["status", "error_code", "request_id", "idempotency_key"]),
+        ("transactions", ["flow", "card_serial"]),
+    ],
+)
+async def test_rare_filters_are_behind_a_button_unless_they_are_set(
+    ada: ConsoleClient, path: str, rare: list[str]
+) -> None:
+    text = await ada.get_page_text(f"/console/{path}?status=&result=")
+    start = text.index('<details class="more-filters">')
+    hidden = text[start : text.index("</details>", start)]
+    assert re.findall(r'<(?:select|input)[^>]* name="(\w+)"', hidden) == rare
+    for name in rare:
+        filtered = await ada.get_page_text(f"/console/{path}?{name}=1")
+        assert '<details class="more-filters" open>' in filtered, name
 
 
 async def test_audit_filters_select_records_by_name_and_accept_other_ids(

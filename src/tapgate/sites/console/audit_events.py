@@ -1,4 +1,4 @@
-"""Audit log events that its filter suggests."""
+"""Audit log events that its filter lists."""
 
 from collections.abc import Mapping
 from typing import Final

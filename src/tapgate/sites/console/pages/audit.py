@@ -41,6 +41,8 @@ async def list_entries(request: PageRequest) -> Reply[bytes]:
     page, filter_errors = await get_filtered_list(
         request, _LOGS_PATH, _FILTERS, PICKED_TYPES, allows_text=True
     )
+    event = request.query.get("event")
+    unlisted = set() if event is None else {event} - set(AUDIT_EVENTS)
     return request.render(
         "audit/list.html",
         page=page,
@@ -49,7 +51,10 @@ async def list_entries(request: PageRequest) -> Reply[bytes]:
         filters=tuple(_FILTERS),
         picked_types=PICKED_TYPES,
         events=sorted(
-            ((event, request.translator.translate_event(event)) for event in AUDIT_EVENTS),
+            (
+                (event, request.translator.translate_event(event))
+                for event in (*AUDIT_EVENTS, *unlisted)
+            ),
             key=itemgetter(1),
         ),
         resource_types=sorted(
