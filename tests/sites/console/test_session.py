@@ -310,6 +310,14 @@ async def test_flash_message_is_shown_once_and_escaped(ada: ConsoleClient) -> No
     assert 'class="toast"' not in (await ada.get("/console")).text
 
 
+async def test_sign_in_says_who_can_reset_a_forgotten_password(
+    signed_out_client: ConsoleClient,
+) -> None:
+    text = await signed_out_client.get_page_text("/console/sign-in")
+    help_text = text[text.index("Forgot your password?") : text.index("</details>")]
+    assert "Ask a system admin for a link" in help_text
+
+
 async def test_sign_in_asks_for_the_code_of_an_enrolled_app(
     signed_out_client: ConsoleClient, services: Services
 ) -> None:
