@@ -32,7 +32,8 @@ async def test_finance_pays_out_runs_payouts_and_marks_a_return(
     page = await finance.get_page_text(payout_path)
     assert "90.00" in page and "Requested" in page
     assert "Waits for the next payout run" in page and "Run payouts" in page
-    assert payout_path in await finance.get_page_text("/console/work")
+    work = await finance.get_page_text("/console/work")
+    assert payout_path in work and "Payout · PO" in work and "<strong>PO" not in work
 
     run_path = get_redirect(await finance.submit_action("payout_run.create", {}))
     run_page = await finance.get_page_text(run_path)

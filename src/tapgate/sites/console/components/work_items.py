@@ -33,7 +33,7 @@ QUEUES: Final[Mapping[str, QueueLabel]] = {
         "pause",
     ),
     WorkQueueName.ALERTS: QueueLabel(
-        "Compliance alerts",
+        "Alerts",
         "/console/compliance",
         "Alert",
         "/console/compliance/alerts/{id}",
@@ -41,7 +41,7 @@ QUEUES: Final[Mapping[str, QueueLabel]] = {
         "shield-alert",
     ),
     WorkQueueName.SUPPORT_REQUESTS: QueueLabel(
-        "Support requests",
+        "Support",
         "/console/support",
         "Support request",
         "/console/support/{id}",
@@ -73,10 +73,10 @@ QUEUES: Final[Mapping[str, QueueLabel]] = {
         "banknote-arrow-up",
     ),
     WorkQueueName.KYC_REVIEWS: QueueLabel(
-        "KYC reviews", "/console/kyc", "KYC review", "/console/kyc/{id}", "Check", "id-card"
+        "KYC", "/console/kyc", "KYC review", "/console/kyc/{id}", "Check", "id-card"
     ),
     WorkQueueName.LOW_FLOAT: QueueLabel(
-        "Agents with low float",
+        "Low float",
         "/console/agents?low_float=true",
         "Low float",
         "/console/agents/{id}",
@@ -92,7 +92,7 @@ QUEUES: Final[Mapping[str, QueueLabel]] = {
         "hand-coins",
     ),
     WorkQueueName.FAILING_WEBHOOKS: QueueLabel(
-        "Failing webhooks",
+        "Webhooks",
         "/console/webhooks?failing=true",
         "Failing webhook",
         "/console/webhooks/{id}",
