@@ -84,6 +84,7 @@ _PARTIAL_PATHS: Final = {
     "/console/limits/fees/{type}",
     "/console/invitation",
     "/console/search/pick",
+    "/console/search/recent",
     "/console/sign-in",
     "/console/sso/callback",
     "/console/sso/start",

@@ -31,6 +31,15 @@ async def test_empty_palette_shows_recent_records_actions_and_pages(
     assert 'href="/console/cards"' in text
 
 
+async def test_search_page_loads_recent_records(ada: ConsoleClient, harness: Harness) -> None:
+    customer = await harness.create_subscriber()
+    assert 'hx-get="/console/search/recent"' in await ada.get_page_text(URL)
+    text = (await ada.get_partial(f"{URL}/recent?recent={customer['id']},sub_unknown")).text
+    assert text.count("<li>") == 1
+    assert f'href="/console/subscribers/{customer["id"]}"' in text
+    assert "<h2" not in (await ada.get_partial(f"{URL}/recent")).text
+
+
 async def test_palette_finds_pages_and_actions_by_words_and_role(
     ada: ConsoleClient, console_clients: ConsoleClients
 ) -> None:

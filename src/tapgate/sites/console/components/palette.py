@@ -158,7 +158,7 @@ async def list_groups(request: PageRequest, text: str, recent: str) -> list[tupl
     """Return the palette's groups: a heading and entries with title, subtitle and path."""
     if not text:
         return [
-            (request.translate("Recent"), await _load_recent(request, recent)),
+            (request.translate("Recent"), await load_recent(request, recent)),
             (request.translate("Actions"), _find_commands(request, ACTIONS, "")),
             (request.translate("Pages"), _find_commands(request, PAGES, "")),
         ]
@@ -225,7 +225,8 @@ def _strip_label(label: str, text: str) -> str | None:
     return None
 
 
-async def _load_recent(request: PageRequest, recent: str) -> list[Any]:
+async def load_recent(request: PageRequest, recent: str) -> list[Any]:
+    """Return the records with these IDs, separated by commas, with their pages."""
     records = []
     for public_id in [part for part in recent.split(",") if part][:_MAX_RECENT]:
         records += await find_records(request, public_id, limit=1)

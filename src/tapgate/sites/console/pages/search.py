@@ -96,6 +96,13 @@ async def show_results(request: PageRequest) -> Reply[bytes]:
     )
 
 
+@pages.get("/console/search/recent")
+async def show_recent(request: PageRequest) -> Reply[bytes]:
+    """Render the records that the viewer opened last. Their IDs are in the browser."""
+    records = await palette.load_recent(request, request.query.get("recent") or "")
+    return request.render("search/recent.html", kinds=_KINDS, records=records)
+
+
 @pages.get("/console/search/pick")
 async def list_choices(request: PageRequest) -> Reply[bytes]:
     """Render a picker's suggestions, whose text is in the parameter named by `field`."""
