@@ -214,6 +214,7 @@ async def test_failing_endpoint_shows_reasons_and_the_next_attempt(
     page = await ada.get_page_text(path)
     assert "Failing</span>" in page and "Active</span>" not in page
     assert "Connection refused" in page and "In 5 minutes" in page
+    assert "<strong>Connection refused.</strong> The last attempt failed" in page
     delivery = re.search(rf"{path}/deliveries/\w+", page)
     assert delivery is not None
     page = await ada.get_page_text(delivery[0])
@@ -471,5 +472,13 @@ async def test_page_of_an_administrator_shows_sign_in_access_and_sessions(
     session = BearerAuth(ada.session, "")
     me = (await harness.get("/api/v1/admin/me", auth=session)).json()["id"]
     own = await ada.get_page_text(f"/console/administrators/{me}")
-    assert "this session" in own and "My account" in own
+    assert "this session" in own and "My account" in own and "No second factor" in own
+    account = await ada.get_page_text("/console/account")
+    assert "<strong>No second factor.</strong> Your password alone" in account
+    colleague = await harness.create_admin()
+    me = (await harness.get("/api/v1/admin/me", auth=colleague)).json()["id"]
+    await harness.post("/api/v1/admin/logout", auth=colleague)
+    page = await ada.get_page_text(f"/console/administrators/{me}")
+    latest, changes = page.split("Changes of the account", maxsplit=1)
+    assert "Admin logout" in latest and "Admin logout" not in changes
     assert "administrator.disable" not in own

@@ -21,6 +21,7 @@ _LIST_PATH = "/api/v1/admin/users"
 _ITEM_PATH = f"{_LIST_PATH}/{{id}}"
 
 _SHOWN_ENTRIES: Final = 10
+_SIGN_INS: Final = ("admin.login", "admin.logout")
 _ROLES: Final = (
     ("support_user", "Support: manages customers, cards and agents"),
     ("finance_user", "Finance: moves money and makes payouts"),
@@ -122,6 +123,9 @@ async def show_administrator(request: PageRequest, id: str) -> Reply[bytes]:
         audit=get_audit(request, id),
         activity=request.get("/api/v1/audit/logs", {"actor_id": id, "limit": _SHOWN_ENTRIES}),
     )
+    if parts["audit"] is not None:  # the latest actions list these
+        entries = [entry for entry in parts["audit"]["data"] if entry["event"] not in _SIGN_INS]
+        parts["audit"] = {**parts["audit"], "data": entries}
     return request.render(
         "administrators/administrator.html",
         role_labels=dict(_ROLES),
