@@ -19,9 +19,9 @@ async def test_liquidity_page_shows_which_agents_run_out_first(tab: Tab) -> None
     rows = page.locator("tbody tr")
     assert await rows.count() > 1
     days = [
-        float(text)
+        float(text.removesuffix(" days"))
         for text in await rows.locator('td[data-label="Days of cover"]').all_inner_texts()
-        if re.fullmatch(r"[\d.]+", text)
+        if re.fullmatch(r"[\d.]+ days", text)
     ]
     assert days == sorted(days)
     await tab.take_screenshot("liquidity")

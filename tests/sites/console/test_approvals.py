@@ -44,9 +44,12 @@ async def test_held_form_is_approved_from_the_inbox(
     assert "Sent for approval" in own
     assert "Cancel request" in own
     assert "Waits for 1 approval by System admin or Finance, other than you." in own
+    listed = await ada.get_page_text("/console/approvals")
+    assert '<span class="badge">you</span>' in listed and 'data-label="Expires"' in listed
     assert "approval.approve" not in own
     approver = await console_clients.create_signed_in("F")
-    assert "250.00" in await approver.get_page_text("/console/approvals")
+    listed = await approver.get_page_text("/console/approvals")
+    assert "250.00" in listed and '<span class="badge">you</span>' not in listed
     page = await approver.get_page_text(path)
     assert "approval.approve" in page
     assert "Waits for 1 approval by System admin or Finance. Expires" in page

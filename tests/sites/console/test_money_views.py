@@ -66,7 +66,7 @@ async def test_liquidity_page_names_agents_who_run_out(
     customer = await harness.create_subscriber()
     await cash_in(harness, agent, customer, "100")
     text = await ada.get_page_text("/console/agents/liquidity")
-    assert "Bintu Conteh" in text and "0.7" in text and "Fund float" in text
+    assert "Bintu Conteh" in text and "0.7 days" in text and "Fund float" in text
     page = f"/console/agents/liquidity?parent_agent_id={agent['id']}"
     assert "Liquidity of Bintu Conteh" in await ada.get_page_text(page)
 

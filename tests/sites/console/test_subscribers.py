@@ -151,7 +151,7 @@ async def test_timeline_labels_expired_messages_and_keeps_codes_of_the_provider(
     customer = await harness.create_subscriber()
     await _request_code_and_report_status(harness, customer["id"], "failed", error_code=code)
     text = await ada.get_page_text(f"/console/subscribers/{customer['id']}/timeline?kind=message")
-    assert f'<td data-label="Reason">{label}</td>' in text
+    assert f'<br><span class="quiet">{label}</span>' in text
 
 
 async def test_timeline_has_the_header_of_the_profile(ada: ConsoleClient, harness: Harness) -> None:

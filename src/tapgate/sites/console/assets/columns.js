@@ -4,6 +4,7 @@
 
 (() => {
   const STORAGE_KEY = "tapgate-columns";
+  const MIN_COLUMNS = 5; // a smaller table fits every window
 
   const findTable = () => document.getElementById("rows")?.closest("table");
 
@@ -76,7 +77,7 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     const table = findTable();
-    if (!table?.tHead || listColumns(table).length < 3) return;
+    if (!table?.tHead || listColumns(table).length < MIN_COLUMNS) return;
     document.querySelector("main > .head .actions").prepend(buildChoice(table));
     apply(table);
     let applied = table.rows.length;
