@@ -135,7 +135,7 @@ async def test_book_transfers_are_linked_only_if_there_are_other_books(
 
 def test_id_is_linked_only_if_the_admin_may_open_its_page() -> None:
     endpoints: list[str] = []
-    for prefix in ("sub_", "agt_", "prc_", "ptn_", "txn_", "alr_"):
+    for prefix in ("sub_", "agt_", "prc_", "ptn_", "txn_", "alr_", "po_", "run_", "bnk_"):
         page_path = get_page_path(f"{prefix}1", lambda endpoint: endpoints.append(endpoint) is None)
         assert page_path is not None
         assert get_page_path(f"{prefix}1", lambda endpoint: False) is None
