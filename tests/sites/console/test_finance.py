@@ -53,6 +53,15 @@ async def test_day_is_played_from_the_finance_page(
     (statement,) = re.findall(r'href="(/console/bank-statements/bst_\w+)\?', result.text)
     for path in (IMPORT_URL, f"/console/bank-accounts/{account['id']}"):
         assert f'<a href="{statement}"' in (await finance.get(path)).text
+    # The statement opens with what is left to match. A CSV file has no balances.
+    opened = await finance.get_page_text(statement)
+    assert "Monthly fee" in opened and "Payout to" not in opened
+    (heading,) = re.findall("<h1>.*?</h1>", opened, re.DOTALL)
+    assert f"{account['bank_code']} ••••" in heading and "To match" in heading
+    assert "Not in the file" in opened
+    matched = await finance.get_page_text(f"{statement}?status=matched")
+    payout_link = f'<a href="/console/payouts/{paid["id"]}">Payout to {paid["owner_name"]}</a>'
+    assert payout_link in matched
     again = await finance.post_file(IMPORT_URL, content.encode())
     assert "Nothing imported" in again.text
     broken = await finance.post_file(IMPORT_URL, b"date,amount\nx,1\n")

@@ -40,7 +40,8 @@ async def test_finance_sees_balances_and_downloads_the_journal(
     assert "not been verified yet" in await finance.get_page_text(f"{URL}/seal")
     assert (await finance.submit_action("ledger.verify")).status_code == 200
     seal = await finance.get_page_text(f"{URL}/seal")
-    assert "Debits = credits" in seal and re.search(r"verified <time.*\(\d+ ledger entries\)", seal)
+    assert "Ledger: debits = credits" in seal
+    assert re.search(r"verified <time.*\(\d+ ledger entries\)", seal)
     yesterday = get_today(harness) - timedelta(days=1)
     before = await finance.get_page_text(f"{URL}?as_of={yesterday}")
     assert before.count("900.00") == 0

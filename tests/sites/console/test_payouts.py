@@ -36,6 +36,10 @@ async def test_finance_pays_out_runs_payouts_and_marks_a_return(
     assert payout_path in work and "Payout · PO" in work and "<strong>PO" not in work
 
     run_path = get_redirect(await finance.submit_action("payout_run.create", {}))
+    assert f"••••{source['number'][-4:]}</a>" in await finance.get_page_text("/console/payout-runs")
+    assert "platform account" in await finance.get_page_text(ACCOUNTS_URL)
+    listed = await finance.get_page_text(f"{PAYOUTS_URL}?status=all")
+    assert re.search(r'data-label="Bank account">\s*<a href="/console/bank-accounts/bnk_', listed)
     run_page = await finance.get_page_text(run_path)
     assert f">{source['number']}</a>" in run_page, "the account that pays"
     assert "90.00" in run_page and "Upload the bank file to your bank." in run_page
@@ -54,6 +58,10 @@ async def test_finance_pays_out_runs_payouts_and_marks_a_return(
     page = await finance.get_page_text(payout_path)
     assert "Account closed" in page and "Mark as returned" not in page
     assert "The amount and the fee went back to " in page
+    assert f"••••{source['number'][-4:]}</a>" in await finance.get_page_text("/console/payout-runs")
+    assert "platform account" in await finance.get_page_text(ACCOUNTS_URL)
+    listed = await finance.get_page_text(f"{PAYOUTS_URL}?status=all")
+    assert re.search(r'data-label="Bank account">\s*<a href="/console/bank-accounts/bnk_', listed)
     run_page = await finance.get_page_text(run_path)
     assert "Every payout of this run is paid or returned." in run_page
     assert "Returned</span>" in run_page
@@ -77,6 +85,7 @@ async def test_bank_account_is_added_verified_by_another_admin_and_blocked(
     await ada.submit_action("bank_account.verify", {}, id=account_id)
     page = await ada.get_page_text(path)
     assert "001234567890" in page and "Request payout" in page
+    assert "<h1>SLCBSLFR ••••7890 " in page
     listed = await ada.get_page_text(ACCOUNTS_URL)
     assert re.search(r"••••7890", listed) and "001234567890" not in listed
 

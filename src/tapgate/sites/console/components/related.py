@@ -9,6 +9,9 @@ from tapgate.sites.console.page_request import PageRequest
 RECENT_LIMIT: Final = 10
 MAX_RULES: Final = 100
 MAX_ADMINS: Final = 100
+_MAX_ACCOUNTS: Final = 100
+#: Characters of an account number that are shown where the number is not the subject.
+_SHOWN_DIGITS: Final = 4
 
 
 async def gather_by_name(**parts: Awaitable[Any]) -> dict[str, Any]:
@@ -50,3 +53,16 @@ async def get_admin_names(request: PageRequest) -> dict[str, str]:
     """Return the names of administrators by ID; none without access to their list."""
     found = await request.get_if_allowed("/api/v1/admin/users", {"limit": MAX_ADMINS})
     return {} if found is None else {admin["id"]: admin["name"] for admin in found["data"]}
+
+
+def name_account(account: dict[str, Any]) -> str:
+    """Return a bank account's bank and the end of its number."""
+    bank = account["bank_name"] or account["bank_code"]
+    return f"{bank} ••••{account['number'][-_SHOWN_DIGITS:]}"
+
+
+async def get_account_names(request: PageRequest, **filters: str) -> dict[str, str]:
+    """Return bank account names by ID; none without access to their list."""
+    query: dict[str, str | int] = {**filters, "limit": _MAX_ACCOUNTS}
+    found = await request.get_if_allowed("/api/v1/bank-accounts", query)
+    return {} if found is None else {item["id"]: name_account(item) for item in found["data"]}

@@ -7,7 +7,12 @@ from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components import fields
 from tapgate.sites.console.components.lists import add_list_page
-from tapgate.sites.console.components.related import gather_by_name, get_audit
+from tapgate.sites.console.components.related import (
+    gather_by_name,
+    get_account_names,
+    get_audit,
+    name_account,
+)
 from tapgate.sites.console.components.state_actions import build_state_action
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
@@ -100,6 +105,12 @@ async def show_bank_account(request: PageRequest, id: str) -> Reply[bytes]:
         statements=request.get(
             "/api/v1/bank-statements", {"bank_account_id": id, "limit": _RECENT_STATEMENTS}
         ),
+        account_names=get_account_names(request, **({"owner_id": owner_id} if owner_id else {})),
         audit=get_audit(request, id),
     )
-    return request.render("bank_accounts/bank_account.html", account=account, **parts)
+    return request.render(
+        "bank_accounts/bank_account.html",
+        account=account,
+        account_name=name_account(account),
+        **parts,
+    )

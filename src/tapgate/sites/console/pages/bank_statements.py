@@ -6,12 +6,19 @@ from tapgate.http.endpoint import MEBIBYTE, Reply
 from tapgate.sites.console import step_up
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components import fields
-from tapgate.sites.console.components.related import gather_by_name, get_admin_names, get_audit
+from tapgate.sites.console.components.related import (
+    gather_by_name,
+    get_account_names,
+    get_admin_names,
+    get_audit,
+    name_account,
+)
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.rendering import end_sentence
 from tapgate.sites.console.site import Pages
 from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.bank_accounts import BankAccountOwner
 from tapgate_client.schemas.bank_statements import (
     CsvDateFormat,
     CsvDecimalSeparator,
@@ -26,6 +33,7 @@ _LINE_PATH: Final = f"{_LINES_PATH}/{{id}}"
 _MAPPING_PATH: Final = "/api/v1/bank-accounts/{id}/csv-mapping"
 _PAGE_SIZE: Final = 50
 _LATEST_STATEMENTS: Final = 5
+_MAX_PAYOUTS: Final = 100
 _MAX_FILE_MEBIBYTES: Final = 8
 
 _ALL: Final = "all"
@@ -110,15 +118,11 @@ ACTIONS: Final = (
 async def list_statements(request: PageRequest) -> Reply[bytes]:
     parts = await gather_by_name(
         page=request.get(_LIST_PATH, {**get_filters(request), **request.query.pick("cursor")}),
-        accounts=request.get("/api/v1/bank-accounts", {"owner_type": "platform"}),
+        account_names=get_account_names(request, owner_type=BankAccountOwner.PLATFORM),
     )
     return request.render(
         "bank_statements/list.html",
-        page=parts["page"],
-        account_names={
-            account["id"]: f"{account['bank_name'] or account['bank_code']} ••••{account['number']}"
-            for account in parts["accounts"]["data"]
-        },
+        **parts,
         tab=request.query.get("status") or _ALL,
         tabs=STATEMENT_TABS,
     )
@@ -138,7 +142,7 @@ async def show_import_form(request: PageRequest) -> Reply[bytes]:
         "/api/v1/bank-accounts", {"owner_type": "platform", "status": "verified"}
     )
     statements = await request.get(_LIST_PATH, {"limit": _LATEST_STATEMENTS})
-    chosen = request.query.get("bank_account_id")
+    chosen = request.query.get("bank_account_id") or None
     mapping = None
     if chosen is not None:
         try:
@@ -148,7 +152,7 @@ async def show_import_form(request: PageRequest) -> Reply[bytes]:
                 raise
     return request.render(
         "bank_statements/import.html",
-        accounts=accounts["data"],
+        accounts={account["id"]: name_account(account) for account in accounts["data"]},
         chosen=chosen,
         mapping=mapping,
         statements=statements["data"],
@@ -174,10 +178,14 @@ async def import_statement(request: PageRequest) -> Reply[bytes]:
 
 @pages.get("/console/bank-statements/{id}")
 async def show_statement(request: PageRequest, id: str) -> Reply[bytes]:
-    tab = request.query.get("status") or "all"
+    """Render a statement, on the tab of the unmatched lines if there are any."""
+    statement = await request.get(f"{_LIST_PATH}/{{id}}", id=id)
+    unmatched = LineStatus.UNMATCHED.value
+    tab = request.query.get("status") or (unmatched if statement["unmatched"] else _ALL)
     parts = await gather_by_name(
-        statement=request.get(f"{_LIST_PATH}/{{id}}", id=id),
         lines=request.get(_LINES_PATH, _build_lines_query(request, tab, id)),
+        account_names=get_account_names(request, owner_type=BankAccountOwner.PLATFORM),
+        payees=_get_payees(request, statement),
         audit=get_audit(request, id),
         admin_names=get_admin_names(request),
     )
@@ -185,13 +193,25 @@ async def show_statement(request: PageRequest, id: str) -> Reply[bytes]:
     if parts["lines"]["has_more"]:
         next_path = request.build_next_page_path(parts["lines"]["next_cursor"])
     return request.render(
-        "bank_statements/statement.html", **parts, tab=tab, tabs=TABS, next_path=next_path
+        "bank_statements/statement.html",
+        statement=statement,
+        **parts,
+        tab=tab,
+        tabs=TABS,
+        next_path=next_path,
     )
+
+
+async def _get_payees(request: PageRequest, statement: dict[str, Any]) -> dict[str, str]:
+    """Return who got the newest payouts until the end of a statement, by payout ID."""
+    query = {"to": statement["to"], "limit": _MAX_PAYOUTS}
+    payouts = await request.get_if_allowed("/api/v1/payouts", query)
+    return {} if payouts is None else {item["id"]: item["owner_name"] for item in payouts["data"]}
 
 
 def _build_lines_query(request: PageRequest, tab: str, statement_id: str) -> dict[str, Any]:
     query = {"statement_id": statement_id, "limit": _PAGE_SIZE, **request.query.pick("cursor")}
-    return query if tab == "all" else {**query, "status": tab}
+    return query if tab == _ALL else {**query, "status": tab}
 
 
 @pages.get("/console/bank-statements/lines/{id}/candidates")

@@ -7,10 +7,16 @@ from tapgate.sites.console.actions import Action
 from tapgate.sites.console.components import fields
 from tapgate.sites.console.components.lists import pick_filters
 from tapgate.sites.console.components.next_steps import tell_payout, tell_payout_run
-from tapgate.sites.console.components.related import gather_by_name, get_admin_names, get_audit
+from tapgate.sites.console.components.related import (
+    gather_by_name,
+    get_account_names,
+    get_admin_names,
+    get_audit,
+)
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import SECURITY_HEADERS, PageRequest
 from tapgate.sites.console.site import Pages
+from tapgate_client.schemas.bank_accounts import BankAccountOwner
 from tapgate_client.schemas.payouts import PayoutInterval, PayoutOwner, PayoutStatus
 
 pages = Pages()
@@ -131,8 +137,11 @@ ACTIONS: Final = (
 @pages.get("/console/payouts")
 async def list_payouts(request: PageRequest) -> Reply[bytes]:
     query = {**get_filters(request), **request.query.pick("cursor"), "limit": str(_PAGE_SIZE)}
-    page = await request.get(LIST_PATH, query)
-    return request.render("payouts/list.html", page=page, tab=_get_tab(request), tabs=TABS)
+    parts = await gather_by_name(
+        page=request.get(LIST_PATH, query),
+        account_names=get_account_names(request, **request.query.pick("owner_id")),
+    )
+    return request.render("payouts/list.html", **parts, tab=_get_tab(request), tabs=TABS)
 
 
 def get_filters(request: PageRequest) -> dict[str, str]:
@@ -164,6 +173,7 @@ async def show_payout(request: PageRequest, id: str) -> Reply[bytes]:
 async def list_runs(request: PageRequest) -> Reply[bytes]:
     parts = await gather_by_name(
         page=request.get(_RUNS_PATH, {**pick_filters(request, "cursor"), "limit": str(_PAGE_SIZE)}),
+        account_names=get_account_names(request, owner_type=BankAccountOwner.PLATFORM),
         admin_names=get_admin_names(request),
     )
     return request.render("payouts/runs.html", **parts)
@@ -174,6 +184,7 @@ async def show_run(request: PageRequest, id: str) -> Reply[bytes]:
     run = await request.get(_RUN_PATH, id=id)
     parts = await gather_by_name(
         account=request.get("/api/v1/bank-accounts/{id}", id=run["bank_account_id"]),
+        account_names=get_account_names(request),
         payouts=request.get(LIST_PATH, {"run_id": id, "limit": _MAX_PAYOUTS}),
         audit=get_audit(request, id),
         admin_names=get_admin_names(request),
