@@ -65,3 +65,8 @@ async def test_number_conflicts_are_listed_with_what_to_do(
     assert f'href="/console/subscribers/{customer["id"]}"' in text
     assert "Ask both customers whose number it is." in text
     assert "Number conflicts" not in (await ada.get_partial(PAGE)).text
+
+
+async def test_page_without_other_books_leads_to_the_guide(ada: ConsoleClient) -> None:
+    text = await ada.get_page_text(PAGE)
+    assert "/guide/books" in text and "Transfers by status" not in text

@@ -22,6 +22,8 @@ async def test_dispute_shows_both_sides_and_the_customer(
     assert f"{name} contests a payment of 85.00 SLE at " in text
     assert "Not received: Nothing &lt;b&gt;arrived&lt;/b&gt;" in (await officer.get(url)).text
     assert "can answer until" in text and "Recent activity" in text
+    assert re.search(r"A refund would be</dt><dd>\s*<strong>85.00 SLE", text)
+    assert "Refunded before" not in text
     assert (await driver.act(dispute, "respond", text="It was sent")).status_code == 200
     answered = await officer.get_page_text(url)
     assert "It was sent" in answered and "can answer until" not in answered
@@ -89,5 +91,7 @@ async def test_open_float_requests_show_the_current_float_and_can_be_funded(
     (row,) = await list_rows(finance, "/console/float-requests")
     assert "35.00 SLE" in row and "+200.00 SLE" in row
     assert f"float_request.fund?id={item['id']}" in row
+    detail = await finance.get_page_text(f"/console/float-requests/{item['id']}")
+    assert "235.00 SLE" in detail and "+571%" in detail
     support = await console_clients.create_signed_in("S")
     assert "float_request.fund" not in (await list_rows(support, "/console/float-requests"))[0]

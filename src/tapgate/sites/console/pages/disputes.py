@@ -1,5 +1,6 @@
 """Disputes: the queue, one dispute, and its decision."""
 
+from decimal import Decimal
 from typing import Final
 
 from tapgate.http.endpoint import Reply
@@ -143,9 +144,13 @@ async def show_dispute(request: PageRequest, id: str) -> Reply[bytes]:
         case=load_case(request, dispute["subscriber_id"]),
         audit=get_audit(request, id),
     )
+    payment = parts["payment"]
+    remaining = Decimal(payment["amount"]) - Decimal(payment["refunded_amount"])
     return request.render(
         "disputes/dispute.html",
         dispute=dispute,
+        remaining=f"{remaining:f}",
+        refund=f"{min(remaining, Decimal(dispute['amount'])):f}",
         next_step=tell_dispute(request, dispute),
         is_undecided=dispute["status"] in UNDECIDED,
         **parts,

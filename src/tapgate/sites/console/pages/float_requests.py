@@ -1,5 +1,6 @@
 """Float requests: the queue, one request, and its funding or decline."""
 
+from decimal import Decimal
 from typing import Final
 
 from tapgate.http.endpoint import Reply
@@ -104,9 +105,15 @@ async def show_float_request(request: PageRequest, id: str) -> Reply[bytes]:
     parts = await gather_by_name(
         agent=request.get(_AGENT_PATH, id=item["agent_id"]), audit=get_audit(request, id)
     )
+    agent = parts["agent"]
+    parent_id = agent["parent_agent_id"]
+    balance, amount = Decimal(agent["float_balance"]), Decimal(item["amount"])
     return request.render(
         "float_requests/request.html",
         item=item,
+        parent=None if parent_id is None else await request.get(_AGENT_PATH, id=parent_id),
+        funded=f"{balance + amount:f}",
+        share=100 * amount / balance if balance > 0 else None,
         next_step=tell_float_request(request, item),
         is_open=item["status"] == FloatRequestStatus.OPEN,
         **parts,
