@@ -389,6 +389,26 @@ async def test_cashier_answers_a_dispute(
     assert "Delivered on time" in text and status in text
 
 
+async def test_dispute_and_payment_lead_to_each_other(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    client = await open_portal(console_clients, own, "K")
+    path = f"/portal/disputes/{own.ids[ids.DISPUTE][0]}"
+    page = await client.get_page_text(path)
+    assert "Without an answer, the platform decides" in page and "Aminata" in page
+    payment = re.search(r"/portal/transactions/txn_\w{13}", page)
+    assert payment is not None
+    contested = await client.get_page_text(payment[0])
+    assert "Contested by the customer" in contested and f'href="{path}"' in contested
+    other = await client.get_page_text(f"/portal/transactions/{own.ids[ids.TRANSACTION][1]}")
+    assert "Contested" not in other
+    # Cashiers see payments of today and yesterday, and disputes of any day.
+    own.harness.advance_clock(days=3)
+    client = await open_portal(console_clients, own, "K")
+    page = await client.get_page_text(path)
+    assert "zuludispute" in page and payment[0] not in page and "Aminata" not in page
+
+
 async def test_developers_create_keys_and_webhooks(
     console_clients: ConsoleClients, own: OwnerWorld
 ) -> None:

@@ -11,9 +11,11 @@ from tapgate.sites.portal.stages import (
     Progress,
     Stage,
     list_approval_stages,
+    list_dispute_stages,
     list_payout_stages,
 )
 from tapgate_client.schemas.approvals import ApprovalStatus
+from tapgate_client.schemas.disputes import DisputeStatus
 from tapgate_client.schemas.payouts import PayoutStatus
 
 _TIME: Final = "2026-11-19T10:00:00Z"
@@ -22,11 +24,14 @@ _RECORD: Final = {
     "updated_at": _TIME,
     "expires_at": _TIME,
     "maker_name": "Musa Bangura",
+    "due_at": _TIME,
+    "merchant_response": "Delivered",
     "return_reason": "Account closed",
 }
 _STAGES: Final[list[tuple[type[StrEnum], Callable[..., list[Stage]]]]] = [
     (ApprovalStatus, list_approval_stages),
     (PayoutStatus, list_payout_stages),
+    (DisputeStatus, list_dispute_stages),
 ]
 #: Kinds of stages in their order, without repetitions.
 _WAYS: Final = (

@@ -126,9 +126,13 @@ def format_ago(moment: str, now: datetime, translator: Translator) -> str:
 
 def format_until(moment: str, now: datetime, translator: Translator) -> str:
     """Format the time until `moment`: `In 5 minutes`, or `Now`."""
-    seconds = round((datetime.fromisoformat(moment) - now).total_seconds())
-    if seconds <= 0:
+    if datetime.fromisoformat(moment) <= now:
         return translator.translate(_NOW)
+    return translator.translate(_IN_DURATION, duration=format_left(moment, now, translator))
+
+
+def format_left(moment: str, now: datetime, translator: Translator) -> str:
+    """Format the time that is left until `moment`: `5 minutes`."""
+    seconds = max(round((datetime.fromisoformat(moment) - now).total_seconds()), 1)
     size = next(unit[0] for unit in _TIME_UNITS if seconds >= unit[0])
-    duration = format_duration(round(seconds / size) * size, translator)
-    return translator.translate(_IN_DURATION, duration=duration)
+    return format_duration(round(seconds / size) * size, translator)

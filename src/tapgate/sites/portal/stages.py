@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from tapgate.sites.console.translation.translator import source_text
 from tapgate_client.schemas.approvals import ApprovalStatus
+from tapgate_client.schemas.disputes import DisputeStatus
 from tapgate_client.schemas.payouts import PayoutStatus
 
 Record = Mapping[str, Any]
@@ -32,6 +33,8 @@ _SENT: Final = source_text("Sent to the bank")
 _PAID: Final = source_text("Paid by the bank")
 _CANCELED: Final = source_text("Request canceled")
 _APPROVAL: Final = source_text("Approval by the platform")
+_ANSWER: Final = source_text("Your answer")
+_DECISION: Final = source_text("Decision by the platform")
 _EXECUTION: Final = source_text("Automatic execution")
 
 
@@ -73,3 +76,26 @@ def list_approval_stages(approval: Record) -> list[Stage]:
             label = source_text("Not approved in time")
             rest = [Stage(label, Progress.FAILED, approval["expires_at"])]
     return [Stage(_REQUESTED, at=approval["created_at"], note=approval["maker_name"]), *rest]
+
+
+def list_dispute_stages(dispute: Record) -> list[Stage]:
+    """Return the stages since the customer contested the payment."""
+    changed_at = dispute["updated_at"]
+    answer = [Stage(_ANSWER)] if dispute["merchant_response"] else []
+    match DisputeStatus(dispute["status"]):
+        case DisputeStatus.OPEN:
+            rest = [
+                Stage(_ANSWER, Progress.CURRENT, dispute["due_at"]),
+                Stage(_DECISION, Progress.AHEAD),
+            ]
+        case DisputeStatus.ANSWERED:
+            rest = [Stage(_ANSWER, at=changed_at), Stage(_DECISION, Progress.CURRENT)]
+        case DisputeStatus.REFUNDED:
+            label = source_text("Refunded to the customer")
+            rest = [*answer, Stage(label, Progress.FAILED, changed_at)]
+        case DisputeStatus.REJECTED:
+            rest = [*answer, Stage(source_text("Decided in your favor"), at=changed_at)]
+        case DisputeStatus.WITHDRAWN:
+            rest = [*answer, Stage(source_text("Dispute withdrawn"), at=changed_at)]
+    opened = Stage(source_text("Contested by the customer"), at=dispute["created_at"])
+    return [opened, *rest]

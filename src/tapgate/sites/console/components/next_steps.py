@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from tapgate.sites.console.components.stories import Record, name_party
 from tapgate.sites.console.labels import humanize
 from tapgate.sites.console.page_request import PageRequest
-from tapgate.sites.console.times import describe_time
+from tapgate.sites.console.times import describe_time, format_left
 from tapgate.sites.console.translation.translator import source_text
 from tapgate_client.schemas.approvals import ApprovalStatus
 from tapgate_client.schemas.bank_accounts import BankAccountStatus
@@ -357,6 +357,43 @@ OWNER_STEPS: Final[Mapping[type[StrEnum], Mapping[StrEnum, NextStep]]] = {
             source_text("Canceled. The amount and the fee are in your balance again."), _ENDED
         ),
     },
+    DisputeStatus: {
+        DisputeStatus.OPEN: NextStep(
+            source_text(
+                "Answer within {left}, by {due_at}. Without an answer, the platform decides from "
+                "what the customer says."
+            ),
+            _ATTENTION,
+        ),
+        Variant.OVERDUE: NextStep(
+            source_text(
+                "The answer is overdue. Answer now, before the platform decides from what the "
+                "customer says."
+            ),
+            _ATTENTION,
+        ),
+        DisputeStatus.ANSWERED: NextStep(
+            source_text("You have answered. Waits for a decision by the platform.")
+        ),
+        DisputeStatus.REFUNDED: NextStep(
+            source_text(
+                "The disputed amount went back to the customer from your balance. Nothing is left "
+                "to do."
+            ),
+            _ENDED,
+        ),
+        DisputeStatus.REJECTED: NextStep(
+            source_text(
+                "Decided in your favor. You keep the money, and the payment can't be disputed "
+                "again."
+            ),
+            _ENDED,
+        ),
+        DisputeStatus.WITHDRAWN: NextStep(
+            source_text("Withdrawn. You keep the money, and the payment can't be disputed again."),
+            _ENDED,
+        ),
+    },
     SupportRequestStatus: {
         SupportRequestStatus.OPEN: NextStep(
             source_text("Waits for support. You read the answer on this page.")
@@ -437,8 +474,14 @@ def tell_kyc_review(
 
 def tell_dispute(request: PageRequest, dispute: Record) -> NextStep:
     state = Variant.OVERDUE if dispute["overdue"] else DisputeStatus(dispute["status"])
-    due_at = _describe(request, dispute["due_at"])
-    return _tell(request, DisputeStatus, state, merchant=dispute["processor_name"], due_at=due_at)
+    return _tell(
+        request,
+        DisputeStatus,
+        state,
+        merchant=dispute["processor_name"],
+        due_at=_describe(request, dispute["due_at"]),
+        left=format_left(dispute["due_at"], request.now, request.translator),
+    )
 
 
 def tell_support_request(request: PageRequest, item: Record) -> NextStep:

@@ -3,11 +3,14 @@
 from typing import Final
 
 from tapgate.http.endpoint import Reply
+from tapgate.sites.console.components.next_steps import tell_dispute
 from tapgate.sites.console.form_fields import Field
 from tapgate.sites.console.page_request import PORTAL, PageRequest
 from tapgate.sites.console.pages import disputes
 from tapgate.sites.console.site import Pages
 from tapgate.sites.portal.components import find_action
+from tapgate.sites.portal.pages.payments import find_payment, find_terminal_name
+from tapgate.sites.portal.stages import list_dispute_stages
 from tapgate_client.schemas.disputes import DisputeStatus
 
 pages = Pages()
@@ -47,5 +50,13 @@ async def list_disputes(request: PageRequest) -> Reply[bytes]:
 @pages.get(f"{PORTAL}/disputes/{{id}}")
 async def show_dispute(request: PageRequest, id: str) -> Reply[bytes]:
     dispute = await request.get(f"{_LIST_PATH}/{{id}}", id=id)
-    is_undecided = dispute["status"] in (DisputeStatus.OPEN, DisputeStatus.ANSWERED)
-    return request.render("portal/dispute.html", dispute=dispute, is_undecided=is_undecided)
+    payment = await find_payment(request, dispute["transaction_id"])
+    return request.render(
+        "portal/dispute.html",
+        dispute=dispute,
+        is_undecided=dispute["status"] in disputes.UNDECIDED,
+        next_step=tell_dispute(request, dispute),
+        stages=list_dispute_stages(dispute),
+        payment=payment,
+        terminal_name=None if payment is None else await find_terminal_name(request, payment),
+    )

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.components.lists import get_filtered_list
+from tapgate.sites.console.components.next_steps import tell_dispute
 from tapgate.sites.console.components.periods import PRESETS
 from tapgate.sites.console.components.stories import tell_transaction
 from tapgate.sites.console.components.transaction_actions import (
@@ -17,6 +18,7 @@ from tapgate.sites.console.pages import transactions
 from tapgate.sites.console.site import Pages
 from tapgate.sites.portal.components import find_action, get_owner_id
 from tapgate.sites.portal.pages.terminals import TERMINALS_PATH
+from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.transactions import TransactionStatus
 
 pages = Pages()
@@ -24,6 +26,7 @@ pages = Pages()
 _LIST_PATH: Final = "/api/v1/transactions"
 _ITEM_PATH: Final = f"{_LIST_PATH}/{{id}}"
 _FILTERS: Final = {"status": "Status", "from": "From", "to": "To"}
+_DISPUTES_PATH: Final = "/api/v1/disputes"
 _MAX_TERMINALS: Final = 100
 _REFUND: Final = "transaction.refund"
 
@@ -58,13 +61,17 @@ async def show_payment(request: PageRequest, id: str) -> Reply[bytes]:
     possible = list_possible_actions(record)
     story = tell_transaction(request.translator, record)
     services = request.context.services
+    contested = await request.get_if_allowed(_DISPUTES_PATH, {"transaction_id": id})
+    dispute = contested["data"][0] if contested and contested["data"] else None
     return request.render(
         "portal/payment.html",
         transaction=record,
         story=story,
+        dispute=dispute,
+        dispute_step=None if dispute is None else tell_dispute(request, dispute),
         refund=possible.get(_REFUND),
         refundable=get_refundable_amount(record) if _REFUND in possible else None,
-        terminal_name=await _find_terminal_name(request, record),
+        terminal_name=await find_terminal_name(request, record),
         address=f"{services.settings.public_url}{request.context.path}",
         receipt=_write_receipt(request, record, story),
     )
@@ -83,7 +90,18 @@ def _write_receipt(request: PageRequest, record: dict[str, Any], story: str) -> 
     return "\n".join(part for part in parts if part)
 
 
-async def _find_terminal_name(request: PageRequest, record: dict[str, Any]) -> str | None:
+async def find_payment(request: PageRequest, id: str) -> dict[str, Any] | None:
+    """Return a payment, or None if it is not visible: cashiers see only recent ones."""
+    try:
+        record: dict[str, Any] = await request.get(_ITEM_PATH, id=id)
+    except ApiError as error:
+        if error.code != Code.TRANSACTION_NOT_FOUND:
+            raise
+        return None
+    return record
+
+
+async def find_terminal_name(request: PageRequest, record: dict[str, Any]) -> str | None:
     if record["terminal_id"] is None or not request.can_access(f"GET {TERMINALS_PATH}"):
         return None
     terminals = await request.get(
