@@ -87,13 +87,22 @@ class _Receiver:
             request, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().strip().split("\r\n")
             parts = (line.partition(": ") for line in lines)
             headers = {name.lower(): value for name, _, value in parts}
-            body = await reader.readexactly(int(headers["content-length"]))
+            body = await reader.readexactly(int(headers.get("content-length", 0)))
             writer.write(await self.respond(ReceivedWebhook(request, headers, body)))
             await writer.drain()
 
 
 def _build_response(status: int) -> bytes:
     return f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n".encode()
+
+
+class EmptyBook(_Receiver):
+    """Another book, without customers."""
+
+    async def respond(self, request: ReceivedWebhook) -> bytes:
+        body = b'{"error": "Subscriber not found", "code": "SUBSCRIBER_NOT_FOUND"}'
+        heads = f"Content-Type: application/json\r\nContent-Length: {len(body)}"
+        return f"HTTP/1.1 404 X\r\nConnection: close\r\n{heads}\r\n\r\n".encode() + body
 
 
 class WebhookReceiver(_Receiver):

@@ -25,8 +25,6 @@ def main() -> int:
     arguments = parser.parse_args()
     print(f"Seed {arguments.seed}, {arguments.requests} requests", flush=True)
     results = asyncio.run(run_all(arguments.requests, arguments.seed))
-    for finding in results.findings:
-        print(finding)
     for line in results.format_summary():
         print(line)
     return 1 if results.finding_count else 0
@@ -42,6 +40,8 @@ async def run_all(count: int, seed: int) -> Results:
             results.add_finding(problem)
         for line in results.format_table():
             print(line)
+        for finding in results.findings:  # before the checks below, which may fail
+            print(finding)
         await installation.require_no_failures()
         print(f"Ledger verified, no errors logged, {monotonic() - started:.0f} s")
     return results

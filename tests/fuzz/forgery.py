@@ -98,7 +98,7 @@ async def send_and_get_status(data: bytes, pool: ConnectionPool) -> int | None:
 
 
 async def wait_until_idle(database_url: str) -> dict[str, str]:
-    """Wait up to 50 seconds until no table changes and all audit entries are sealed.
+    """Wait up to 50 seconds until no table changes and no background work is due.
 
     Tables must stay equal for two seconds, because a queued message on a busy machine may be sent
     later than the poll interval. Returns the table digests.
@@ -108,18 +108,20 @@ async def wait_until_idle(database_url: str) -> dict[str, str]:
         await asyncio.sleep(0.5)
         before, digests = digests, await digest_tables(database_url)
         equal_count = equal_count + 1 if digests == before else 0
-        if equal_count >= 4 and await _is_audit_sealed(database_url):
+        if equal_count >= 4 and await _is_work_done(database_url):
             return digests
     raise AssertionError("the installation does not become idle")
 
 
-async def _is_audit_sealed(database_url: str) -> bool:
+async def _is_work_done(database_url: str) -> bool:
+    """Return whether audit entries are sealed, and new numbers compared with the other book."""
     connection = await asyncpg.connect(database_url)
     try:
-        has_unsealed = await connection.fetchval(
-            "SELECT EXISTS (SELECT FROM audit_entries WHERE hash IS NULL)"
+        has_work = await connection.fetchval(
+            """SELECT EXISTS (SELECT FROM audit_entries WHERE hash IS NULL)
+                      OR EXISTS (SELECT FROM number_checks)"""
         )
-        return not has_unsealed
+        return not has_work
     finally:
         await connection.close()
 

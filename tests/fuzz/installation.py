@@ -29,6 +29,7 @@ from drivers.processes import (
     run_provider,
     run_services,
 )
+from drivers.webhooks import EmptyBook
 from tapgate.core.settings import Settings, load_settings
 from tapgate.runtime.store.embedded import EmbeddedPostgres
 from tapgate_client import ids
@@ -96,8 +97,10 @@ async def run_installation(folder: Path, database_url: str) -> AsyncIterator[Ins
         async with start(more=own_settings) as running, open_client(running.gateway) as client:
             other_book = await _create_other_book(Deployment(client, folder, database_url))
         clock_file.unlink()
+        empty_book = EmptyBook()
         async with (
-            start(more=own_settings | _build_book_settings(other_book)) as running,
+            empty_book.listen(),
+            start(more=own_settings | _build_book_settings(other_book, empty_book)) as running,
             open_client(running.gateway) as client,
             open_client(running.messenger) as messenger,
         ):
@@ -118,10 +121,9 @@ async def _create_other_book(deployment: Deployment) -> Partner:
     return partner
 
 
-def _build_book_settings(partner: Partner) -> dict[str, str]:
-    """Return settings for another book, which cannot be reached."""
+def _build_book_settings(partner: Partner, book: EmptyBook) -> dict[str, str]:
     peer = {
-        "url": "http://127.0.0.1:9",
+        "url": book.url,
         "partner": partner.id,
         "own_partner": partner.id,
         "key": ids.encode(ids.KEY, 1),

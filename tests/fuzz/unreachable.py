@@ -3,7 +3,7 @@
 from typing import Final
 
 _NO_PROVIDER: Final = "The installation has no identity provider."
-_NO_TRANSFERS: Final = "No other book can be reached, so no transfer to one exists."
+_NO_TRANSFERS: Final = "The other book has no customers, so no transfer to it exists."
 _BOOK_TRANSFER: Final = "/api/v1/books/transfers/{id}"
 
 UNREACHABLE: Final = {

@@ -1,9 +1,11 @@
 """Prerequisites for operations on alerts, approvals, support, rules, admins, keys and webhooks."""
 
+import base64
 from typing import Any
 
 import pyotp
 
+from builders.branding import build_png
 from builders.passkeys import Passkey, build_passkey
 from drivers.actors import Admin, require_success
 from fuzz.callers import Caller
@@ -17,6 +19,13 @@ from fuzz.recipes.kinds import (
 from fuzz.recipes.recipe import V1, Prerequisites, register_recipe
 from fuzz.values import ABSENT, RequestSubjects, Values
 from tapgate_client.schemas.reporting import OnboardingStepName
+
+
+@register_recipe(f"GET {V1}/admin/branding/logo")
+async def prepare_logo(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    logo = "data:image/png;base64," + base64.b64encode(build_png()).decode()
+    require_success(await subjects.fixtures.admin.put("admin/branding", logo=logo))
+    return Prerequisites()
 
 
 @register_recipe(f"POST {V1}/compliance/alerts")
