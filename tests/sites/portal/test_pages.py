@@ -8,12 +8,14 @@ import pytest
 
 from builders.approvals import build_rule, decide, require_held, set_rules
 from builders.owner_world import OWNER_ROLES, V1, OwnerWorld
+from builders.participants import FUND_URL, create_partner, get_partner_auth
 from builders.payments import PosDriver
 from cases import each
 from drivers.console import ConsoleClient, ConsoleClients
-from harness import Harness
+from harness import Harness, parse_error
 from tapgate.sites.portal.portal import PAGES
 from tapgate_client import ids
+from tapgate_client.errors import Code
 
 #: Roles that reach a page. Every portal page is listed.
 _LISTS = {
@@ -191,11 +193,11 @@ async def test_home_compares_sales_and_lists_what_waits(
     await client.submit_action("dispute.respond", {"text": "Delivered"}, id=dispute)
     assert "Answer a dispute" not in await client.get_page_text("/portal")
     cashier = await (await open_portal(console_clients, own, "K")).get_page_text("/portal")
-    assert "yesterday 0.00 SLE" in cashier and "Request payout" not in cashier
+    assert "Sales yesterday" in cashier and "Request payout" not in cashier
     # A cashier sees the payments of two days, so a week would be too low.
     assert "7 days" not in cashier
     partner = await (await open_portal(console_clients, own, "P")).get_page_text("/portal")
-    assert "Transactions by day" in partner and "last 7 days" in partner
+    assert "Top-ups by day" in partner and "last 7 days" in partner
 
 
 async def test_payments_name_the_other_side(
@@ -206,13 +208,64 @@ async def test_payments_name_the_other_side(
     assert "Aminata" in rows and f"{own.mark}shop" not in rows
 
 
-@each("role", ["P", "G"])
-async def test_partner_and_agent_see_their_transactions_and_next_payout(
-    console_clients: ConsoleClients, own: OwnerWorld, role: str
+async def test_partner_sees_top_ups_apart_from_deposits(
+    console_clients: ConsoleClients, own: OwnerWorld
 ) -> None:
-    text = await (await open_portal(console_clients, own, role)).get_page_text("/portal")
-    for expected in ("Transactions today", "Next payout", "Balance", "Aminata"):
-        assert expected in text, expected
+    """The partner's deposit of 800.00 is not added to its top-up of 30.00."""
+    client = await open_portal(console_clients, own, "P")
+    figures = await _read_tiles(client)
+    assert figures["Top-ups today"] == figures["Top-ups, last 7 days"] == "30.00 SLE"
+    assert figures["Deposits, last 7 days"] == "800.00 SLE"
+    assert {"Balance", "Next payout"} <= figures.keys()
+    text = await client.get_page_text("/portal?")
+    assert "Aminata" in text and "payout.create" in text
+    listed = await client.get_page_text("/portal/transactions?period=week&flow=money_in")
+    rows = listed.partition('id="rows"')[2]
+    assert "−30.00 SLE" in rows and "800.00" not in rows
+
+
+async def test_agent_sees_cash_ins_apart_from_cash_outs_and_requests_float(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    client, agent = await open_portal(console_clients, own, "G"), own.get_owner(ids.AGENT)
+    figures = await _read_tiles(client)
+    assert figures["Cash-ins today"] == "20.00 SLE" and figures["Cash-outs today"] == "0.00 SLE"
+    assert {"Float", "Commission"} <= figures.keys()
+    assert "paid out this month: 0.00 SLE" in await client.get_page_text("/portal")
+    requested = await client.submit_action("float_request.create", {"amount": "75"}, id=agent)
+    assert "hx-redirect" in requested.headers, requested.text
+    text = await client.get_page_text("/portal")
+    assert "Float requested: 75.00 SLE" in text and "The platform decides" in text
+    request_id = re.search(r"float_request\.cancel\?id=(frq_\w{13})", text)
+    assert request_id is not None
+    await client.submit_action("float_request.cancel", {}, id=request_id[1])
+    assert "Float requested: 75.00 SLE" not in await client.get_page_text("/portal")
+    manager = await open_portal(console_clients, own, "M")
+    assert "float_request" not in await manager.get_page_text("/portal")
+
+
+async def _read_tiles(client: ConsoleClient) -> dict[str, str]:
+    """Return the figures at the top of the home page by label."""
+    tiles = (await client.get_page_text("/portal")).partition('<dl class="tiles')[2]
+    pairs = re.findall(r"<dt>([^<]+)</dt><dd><a [^>]+>([^<]+)</a>", tiles.partition("</dl>")[0])
+    return {label: amount.replace("\xa0", " ") for label, amount in pairs}
+
+
+async def test_declined_outgoing_payment_has_a_sign_too(
+    harness: Harness, console_clients: ConsoleClients
+) -> None:
+    customer = await harness.create_subscriber()
+    created = await create_partner(harness, balance="10")
+    partner = created["partner"]["id"]
+    body = {"partner_id": partner, "subscriber_id": customer["id"], "partner_reference": "R-1"}
+    funded = await harness.post(
+        FUND_URL, json={**body, "amount": "30"}, auth=get_partner_auth(created)
+    )
+    assert parse_error(funded) == (402, Code.INSUFFICIENT_FUNDS)
+    client = console_clients.create_signed_out()
+    client.set_session(await harness.create_owner_user("P", partner))
+    rows = (await client.get_page_text("/portal/transactions?status=failed")).partition("rows")[2]
+    assert "−30.00 SLE" in rows
 
 
 async def test_payments_are_filtered_and_exported(

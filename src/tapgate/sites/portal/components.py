@@ -17,9 +17,14 @@ def get_owner_id(request: PageRequest) -> str:
     return owner.public_id
 
 
-def is_merchant(request: PageRequest) -> bool:
+def get_owner_type(request: PageRequest) -> OwnerType:
     owner = request.principal.owner
-    return owner is not None and owner.type is OwnerType.PROCESSOR
+    assert owner is not None, "only users with an owner reach the portal"
+    return owner.type
+
+
+def is_merchant(request: PageRequest) -> bool:
+    return get_owner_type(request) is OwnerType.PROCESSOR
 
 
 def find_action(actions: Iterable[Action], name: str, **changes: Any) -> Action:

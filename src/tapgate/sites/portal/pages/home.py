@@ -8,14 +8,22 @@ from tapgate.http.endpoint import Reply
 from tapgate.sites.console.components.merchant_steps import MerchantStep, list_steps
 from tapgate.sites.console.components.related import gather_by_name
 from tapgate.sites.console.page_request import PORTAL, PageRequest
+from tapgate.sites.console.pages import float_requests
 from tapgate.sites.console.pages.payouts import LIST_PATH as PAYOUTS_PATH
 from tapgate.sites.console.pages.payouts import SCHEDULE_PATH
 from tapgate.sites.console.site import Pages
-from tapgate.sites.portal.components import get_owner_id, is_merchant
+from tapgate.sites.portal.components import (
+    find_action,
+    get_owner_id,
+    get_owner_type,
+    is_merchant,
+)
 from tapgate.sites.portal.pages.terminals import TERMINALS_PATH
-from tapgate.sites.portal.sales import load_sales
+from tapgate.sites.portal.sales import load_internal, load_sales
 from tapgate_client.schemas.approvals import ApprovalStatus
 from tapgate_client.schemas.disputes import DisputeStatus
+from tapgate_client.schemas.float_requests import FloatRequestStatus
+from tapgate_client.schemas.owners import OwnerType
 from tapgate_client.schemas.payouts import PayoutStatus
 from tapgate_client.schemas.support import SupportRequestStatus
 
@@ -28,6 +36,19 @@ _MAX_WAITING: Final = 100
 #: A returned payout is news for this long.
 _RETURNED_FOR: Final = timedelta(days=7)
 
+ACTIONS: Final = (
+    find_action(
+        float_requests.ACTIONS,
+        "float_request.create",
+        description="Your super-agent is asked first if you have one. Otherwise, the platform is.",
+    ),
+    find_action(
+        float_requests.ACTIONS,
+        "float_request.cancel",
+        description="Ends the request. No money moves.",
+    ),
+)
+
 
 @pages.get(PORTAL)
 async def show_home(request: PageRequest) -> Reply[bytes]:
@@ -35,6 +56,7 @@ async def show_home(request: PageRequest) -> Reply[bytes]:
         owner=request.get("/api/v1/me/owner"),
         latest=request.get("/api/v1/transactions", {"limit": _LATEST}),
         sales=load_sales(request),
+        internal=load_internal(request),
         requested=request.get_if_allowed(
             PAYOUTS_PATH, {"status": PayoutStatus.REQUESTED.value, "limit": _MAX_REQUESTED}
         ),
@@ -45,7 +67,7 @@ async def show_home(request: PageRequest) -> Reply[bytes]:
     requested, accounts = parts.pop("requested"), parts.pop("accounts")
     return request.render(
         "portal/home.html",
-        is_merchant=is_merchant(request),
+        owner_type=get_owner_type(request),
         requested=None if requested is None else _add_up(requested["data"]),
         has_account=bool(accounts and accounts["data"]),
         owner_id=get_owner_id(request),
@@ -93,6 +115,12 @@ async def _load_waiting(request: PageRequest) -> dict[str, list[Any]]:
         approvals=request.get_if_allowed(
             "/api/v1/approvals", {"status": ApprovalStatus.PENDING.value, **limit}
         ),
+        floats=request.get_if_allowed(
+            "/api/v1/float-requests",
+            {"status": FloatRequestStatus.OPEN.value, "agent_id": get_owner_id(request), **limit},
+        )
+        if get_owner_type(request) is OwnerType.AGENT
+        else _get_nothing(),
     )
     waiting = {name: [] if page is None else page["data"] for name, page in parts.items()}
     since = request.now - _RETURNED_FOR
@@ -109,6 +137,10 @@ async def _load_schedule(request: PageRequest) -> Any:
     if not is_merchant(request):
         return None
     return await request.get_if_allowed(SCHEDULE_PATH, id=get_owner_id(request))
+
+
+async def _get_nothing() -> None:
+    """Stand in for a part that other owners have."""
 
 
 def _add_up(payouts: list[dict[str, Any]]) -> dict[str, Any]:

@@ -25,8 +25,8 @@ pages = Pages()
 
 _LIST_PATH: Final = "/api/v1/transactions"
 _ITEM_PATH: Final = f"{_LIST_PATH}/{{id}}"
-_FILTERS: Final = {"status": "Status", "from": "From", "to": "To"}
 _DISPUTES_PATH: Final = "/api/v1/disputes"
+_FILTERS: Final = {"type": "Type", "flow": "Flow", "status": "Status", "from": "From", "to": "To"}
 _MAX_TERMINALS: Final = 100
 _REFUND: Final = "transaction.refund"
 
