@@ -280,6 +280,38 @@ async def test_payments_are_filtered_and_exported(
     assert "25.00" in file.text and own.personal_canaries[0] not in file.text
 
 
+@each(
+    "role, figures",
+    [
+        ("M", {"Payments": "100.00 SLE", "Refunds": "0.00 SLE", "Payouts": "10.00 SLE"}),
+        ("K", {"Payments": "100.00 SLE", "Refunds": "0.00 SLE", "Payouts": "10.00 SLE"}),
+        ("P", {"Top-ups": "30.00 SLE", "Deposits": "800.00 SLE", "Payouts": "10.00 SLE"}),
+        ("G", {"Cash-ins": "20.00 SLE", "Cash-outs": "0.00 SLE"}),
+    ],
+)
+async def test_payments_are_added_up_by_direction(
+    console_clients: ConsoleClients, own: OwnerWorld, role: str, figures: dict[str, str]
+) -> None:
+    client = await open_portal(console_clients, own, role)
+    found = _read_sums(await client.get_page_text("/portal/transactions"))
+    assert {label: found.get(label) for label in figures} == figures
+    for query in ("period=dates&from=2020-01-01&to=2020-01-31", "from=2020-01-01&to=2020-01-31"):
+        text = await client.get_page_text(f"/portal/transactions?{query}")
+        assert set(_read_sums(text).values()) == {"0.00 SLE"}, query
+        assert 'value="dates" selected' in text, query
+    one = _read_sums(await client.get_page_text("/portal/transactions?type=payout"))
+    assert list(one) == ["Selected payments"]
+    wrong = await client.get_page_text("/portal/transactions?from=soon&type=payout")
+    assert "This filter was ignored" in wrong
+
+
+def _read_sums(text: str) -> dict[str, str]:
+    """Return the totals above the payments by label."""
+    tiles = text.partition('id="totals"')[2].partition("</dl>")[0]
+    pairs = re.findall(r"<dt>([^<]+) <span[^>]+>[^<]+</span></dt><dd>([^<]+)<small>", tiles)
+    return {label: amount.replace("\xa0", " ") for label, amount in pairs}
+
+
 async def test_next_page_of_a_list_is_a_plain_link(
     harness: Harness, console_clients: ConsoleClients
 ) -> None:
@@ -462,6 +494,30 @@ async def test_dispute_and_payment_lead_to_each_other(
     assert "zuludispute" in page and payment[0] not in page and "Aminata" not in page
 
 
+async def test_disputes_show_the_payment_and_the_days_left(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    client = await open_portal(console_clients, own, "M")
+    row = (await client.get_page_text("/portal/disputes")).partition('id="rows"')[2]
+    payment = own.ids[ids.TRANSACTION][0]
+    for expected in ("Needs an answer", "Aminata", f"/portal/transactions/{payment}", "In 7 days"):
+        assert expected in row, expected
+    await client.submit_action("dispute.respond", {"text": "Sent"}, id=own.ids[ids.DISPUTE][0])
+    row = (await client.get_page_text("/portal/disputes")).partition('id="rows"')[2]
+    assert "Answered" in row and "dispute.respond" not in row and "In 7 days" not in row
+
+
+async def test_approvals_say_what_is_asked_for_without_the_own_name(
+    console_clients: ConsoleClients, own: OwnerWorld
+) -> None:
+    client = await open_portal(console_clients, own, "M")
+    # A request for approval has a page only for its maker.
+    client.set_session(next(caller.auth for caller in own.callers if caller.name == "user M"))
+    rows = (await client.get_page_text("/portal/approvals")).partition('id="rows"')[2]
+    assert f"to merchant {own.mark}" not in rows and "Pending" in rows
+    assert re.search(r'data-label="Expires"[^>]*><span title="[^"]+">In ', rows), rows
+
+
 async def test_developers_create_keys_and_webhooks(
     console_clients: ConsoleClients, own: OwnerWorld
 ) -> None:
@@ -611,13 +667,23 @@ async def test_api_reference_has_only_operations_of_the_owner(
     for expected in ("/pos/payment", "/payout-schedule", "/statements"):
         assert expected in merchant.replace("<wbr>", ""), expected
     assert "/guide/api/pos#" in merchant and "/guide/api/pos#" not in partner
-    index = re.findall(r'<li><a href="#(resource-[\w-]+)">', merchant)
-    assert index[0] == "resource-pos" and len(index) > 10
-    assert re.findall(r'<ul id="(resource-[\w-]+)">', merchant) == index
+    index = re.findall(r'<ul id="(resource-[\w-]+)">', merchant)
+    assert index[:3] == ["resource-pos", "resource-in-app-payments", "resource-transactions"]
+    assert len(index) > 10 and index[-1] in ("resource-account", "resource-day-close")
     assert "/statements" in partner.replace("<wbr>", "")
     for foreign in ("/subscribers/", "/approval-rules", "/compliance/", "/ledger/"):
         for text in (merchant, partner):
             assert f"/api/v1{foreign}" not in text.replace("<wbr>", ""), foreign
+
+
+async def test_api_reference_is_searched(console_clients: ConsoleClients, own: OwnerWorld) -> None:
+    client = await open_portal(console_clients, own, "M")
+    found = await client.get_page_text("/portal/api?search=Refund+POS")
+    assert re.findall(r'<ul id="(resource-[\w-]+)">', found) == ["resource-pos"]
+    part = await client.get_partial("/portal/api?search=payouts")
+    assert "resource-payouts" in part.text and "<main" not in part.text
+    nothing = (await client.get("/portal/api?search=%3Cquokka%3E")).text
+    assert "No operations match" in nothing and "<quokka>" not in nothing
 
 
 @each(

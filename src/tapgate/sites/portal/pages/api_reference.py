@@ -21,6 +21,17 @@ _SIGNATURES: Final = {
     OwnerType.PROCESSOR: "posSignature",
     OwnerType.PARTNER: "partnerSignature",
 }
+#: Anchors of the resources that an integration needs first, in this order.
+_FIRST: Final = tuple(
+    f"resource-{page}"
+    for page in "pos in-app-payments partners transactions payouts processors webhooks".split()
+)
+#: Resources that portal pages cover and few integrations call.
+_LAST: Final = frozenset(
+    f"resource-{page}"
+    for page in "account account-rules admin approvals commission-rules day-close fee-rules "
+    "owners".split()
+)
 
 
 class _OperationRow(NamedTuple):
@@ -44,8 +55,11 @@ async def show_reference(request: PageRequest) -> Reply[bytes]:
     assert principal.owner is not None, "only users with an owner reach the portal"
     document = await request.read_openapi_document()
     groups = _list_groups(document, principal.owner.type, str(principal.role))
+    search = (request.query.get("search") or "").strip()
+    if search:
+        groups = _search(groups, search)
     base_url = f"{request.context.services.settings.public_url}/api/v1"
-    return request.render("portal/api.html", groups=groups, base_url=base_url)
+    return request.render("portal/api.html", groups=groups, base_url=base_url, search=search)
 
 
 @lru_cache(maxsize=8)
@@ -57,11 +71,33 @@ def _list_groups(document: bytes, owner_type: OwnerType, role: str) -> list[_Gro
         _Group(tag.name, f"resource-{tag.page}", _list_operations(reference, tag, signature, role))
         for tag in list_tags(reference)
     ]
-    # Resources of signing keys come first: developers integrate with these.
-    return sorted(
-        (group for group in groups if group.operations),
-        key=lambda group: not any(row.is_signed for row in group.operations),
-    )
+    return sorted((group for group in groups if group.operations), key=_get_rank)
+
+
+def _get_rank(group: _Group) -> tuple[int, bool]:
+    """Return the sort key: integration resources first, administration last.
+
+    Signing key resources precede others of the same rank.
+    """
+    anchor = group.anchor
+    rank = _FIRST.index(anchor) if anchor in _FIRST else len(_FIRST) + (anchor in _LAST)
+    return rank, not any(row.is_signed for row in group.operations)
+
+
+def _search(groups: list[_Group], text: str) -> list[_Group]:
+    """Return the operations whose resource, title or path contains all words."""
+    words = text.lower().split()
+    found = [
+        group._replace(
+            operations=[
+                row
+                for row in group.operations
+                if all(word in f"{group.name} {row.title} {row.path}".lower() for word in words)
+            ]
+        )
+        for group in groups
+    ]
+    return [group for group in found if group.operations]
 
 
 def _list_operations(

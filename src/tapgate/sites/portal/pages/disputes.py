@@ -1,6 +1,7 @@
 """Disputes: payments that customers contest, and the merchant's answer."""
 
-from typing import Final
+import asyncio
+from typing import Any, Final
 
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.components.next_steps import tell_dispute
@@ -16,6 +17,7 @@ from tapgate_client.schemas.disputes import DisputeStatus
 pages = Pages()
 
 _LIST_PATH: Final = "/api/v1/disputes"
+_PAGE_SIZE: Final = 25
 
 ACTIONS: Final = (
     find_action(
@@ -43,8 +45,22 @@ ACTIONS: Final = (
 
 @pages.get(f"{PORTAL}/disputes")
 async def list_disputes(request: PageRequest) -> Reply[bytes]:
-    page = await request.get(_LIST_PATH, request.query.pick("status", "cursor"))
-    return request.render("portal/disputes.html", page=page, statuses=tuple(DisputeStatus))
+    page = await request.get(
+        _LIST_PATH, {**request.query.pick("status", "cursor"), "limit": _PAGE_SIZE}
+    )
+    return request.render(
+        "portal/disputes.html",
+        page=page,
+        payments=await _load_payments(request, page["data"]),
+        statuses=tuple(DisputeStatus),
+    )
+
+
+async def _load_payments(request: PageRequest, disputes: list[Any]) -> dict[str, Any]:
+    """Return the disputed payments that the viewer may see. A cashier sees only two days."""
+    ids = {dispute["transaction_id"] for dispute in disputes}
+    payments = await asyncio.gather(*(find_payment(request, id) for id in ids))
+    return {payment["id"]: payment for payment in payments if payment is not None}
 
 
 @pages.get(f"{PORTAL}/disputes/{{id}}")

@@ -1,7 +1,6 @@
 """Home page: today's sales and their trend, the next payout, what to do, and latest payments."""
 
 from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import Any, Final
 
 from tapgate.http.endpoint import Reply
@@ -18,6 +17,7 @@ from tapgate.sites.portal.components import (
     get_owner_type,
     is_merchant,
 )
+from tapgate.sites.portal.pages.payouts import MAX_REQUESTED, add_up_payouts
 from tapgate.sites.portal.pages.terminals import TERMINALS_PATH
 from tapgate.sites.portal.sales import load_internal, load_sales
 from tapgate_client.schemas.approvals import ApprovalStatus
@@ -30,7 +30,6 @@ from tapgate_client.schemas.support import SupportRequestStatus
 pages = Pages()
 
 _LATEST: Final = 8
-_MAX_REQUESTED: Final = 100
 _MAX_KEYS: Final = 20
 _MAX_WAITING: Final = 100
 #: A returned payout is news for this long.
@@ -58,7 +57,7 @@ async def show_home(request: PageRequest) -> Reply[bytes]:
         sales=load_sales(request),
         internal=load_internal(request),
         requested=request.get_if_allowed(
-            PAYOUTS_PATH, {"status": PayoutStatus.REQUESTED.value, "limit": _MAX_REQUESTED}
+            PAYOUTS_PATH, {"status": PayoutStatus.REQUESTED.value, "limit": MAX_REQUESTED}
         ),
         schedule=_load_schedule(request),
         accounts=request.get_if_allowed("/api/v1/bank-accounts", {"limit": 1}),
@@ -68,7 +67,7 @@ async def show_home(request: PageRequest) -> Reply[bytes]:
     return request.render(
         "portal/home.html",
         owner_type=get_owner_type(request),
-        requested=None if requested is None else _add_up(requested["data"]),
+        requested=None if requested is None else add_up_payouts(requested["data"]),
         has_account=bool(accounts and accounts["data"]),
         owner_id=get_owner_id(request),
         steps=await _list_steps(request, parts["latest"]["data"], accounts),
@@ -140,11 +139,4 @@ async def _load_schedule(request: PageRequest) -> Any:
 
 
 async def _get_nothing() -> None:
-    """Stand in for a part that other owners have."""
-
-
-def _add_up(payouts: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "count": len(payouts),
-        "amount": f"{sum((Decimal(payout['amount']) for payout in payouts), Decimal(0)):f}",
-    }
+    """Return nothing, for owners without this part."""

@@ -1,13 +1,14 @@
 """Payments: list with filters, CSV export, and a payment's receipt."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.components.lists import get_filtered_list
 from tapgate.sites.console.components.next_steps import tell_dispute
-from tapgate.sites.console.components.periods import PRESETS
+from tapgate.sites.console.components.periods import PRESETS, resolve_preset
 from tapgate.sites.console.components.stories import tell_transaction
 from tapgate.sites.console.components.transaction_actions import (
     get_refundable_amount,
@@ -16,10 +17,13 @@ from tapgate.sites.console.components.transaction_actions import (
 from tapgate.sites.console.page_request import PORTAL, PageRequest
 from tapgate.sites.console.pages import transactions
 from tapgate.sites.console.site import Pages
-from tapgate.sites.portal.components import find_action, get_owner_id
+from tapgate.sites.console.translation.translator import source_text
+from tapgate.sites.portal.components import find_action, get_owner_id, get_owner_type
 from tapgate.sites.portal.pages.terminals import TERMINALS_PATH
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.schemas.transactions import TransactionStatus
+from tapgate_client.schemas.admin import AdminRole
+from tapgate_client.schemas.owners import OwnerType
+from tapgate_client.schemas.transactions import MoneyFlow, TransactionStatus, TransactionType
 
 pages = Pages()
 
@@ -27,6 +31,58 @@ _LIST_PATH: Final = "/api/v1/transactions"
 _ITEM_PATH: Final = f"{_LIST_PATH}/{{id}}"
 _DISPUTES_PATH: Final = "/api/v1/disputes"
 _FILTERS: Final = {"type": "Type", "flow": "Flow", "status": "Status", "from": "From", "to": "To"}
+_DEFAULT_PERIOD: Final = "month"
+_CASHIER_PERIOD: Final = source_text("Today and yesterday")
+_CHOSEN_PERIOD: Final = source_text("Chosen dates")
+_SELECTED: Final = source_text("Selected payments")
+#: Transaction types per owner type, most frequent first.
+_TYPES: Final[Mapping[OwnerType, tuple[TransactionType, ...]]] = {
+    OwnerType.PROCESSOR: (
+        TransactionType.POS_PAYMENT,
+        TransactionType.ONLINE_PAYMENT,
+        TransactionType.REFUND,
+        TransactionType.PAYOUT,
+        TransactionType.PAYOUT_RETURN,
+        TransactionType.PROCESSOR_TRANSFER,
+        TransactionType.TRANSFER,
+    ),
+    OwnerType.PARTNER: (
+        TransactionType.PARTNER_FUND,
+        TransactionType.BATCH_CREDIT,
+        TransactionType.PARTNER_DEPOSIT,
+        TransactionType.REVERSAL,
+        TransactionType.PAYOUT,
+        TransactionType.PAYOUT_RETURN,
+    ),
+    OwnerType.AGENT: (
+        TransactionType.AGENT_CASHIN,
+        TransactionType.AGENT_CASHOUT,
+        TransactionType.AGENT_FUND,
+        TransactionType.AGENT_TRANSFER,
+        TransactionType.COMMISSION_PAYOUT,
+        TransactionType.REVERSAL,
+        TransactionType.PAYOUT,
+        TransactionType.PAYOUT_RETURN,
+    ),
+}
+#: Totals above the list per owner type. Each total has one direction.
+_SUMS: Final[Mapping[OwnerType, Mapping[str, Mapping[str, str]]]] = {
+    OwnerType.PROCESSOR: {
+        source_text("Payments"): {"flow": MoneyFlow.PAYMENTS.value},
+        source_text("Refunds"): {"flow": MoneyFlow.REFUNDS.value},
+        source_text("Payouts"): {"type": TransactionType.PAYOUT.value},
+    },
+    OwnerType.PARTNER: {
+        source_text("Top-ups"): {"flow": MoneyFlow.MONEY_IN.value},
+        source_text("Deposits"): {"type": TransactionType.PARTNER_DEPOSIT.value},
+        source_text("Payouts"): {"type": TransactionType.PAYOUT.value},
+    },
+    OwnerType.AGENT: {
+        source_text("Cash-ins"): {"flow": MoneyFlow.MONEY_IN.value},
+        source_text("Cash-outs"): {"flow": MoneyFlow.MONEY_OUT.value},
+        source_text("Commission payouts"): {"type": TransactionType.COMMISSION_PAYOUT.value},
+    },
+}
 _MAX_TERMINALS: Final = 100
 _REFUND: Final = "transaction.refund"
 
@@ -46,10 +102,38 @@ async def list_payments(request: PageRequest) -> Reply[bytes]:
         "portal/payments.html",
         page=page,
         filter_errors=filter_errors,
+        sums=None if filter_errors or request.query.get("cursor") else await _load_sums(request),
+        types=_TYPES[get_owner_type(request)],
         statuses=tuple(TransactionStatus),
-        periods=list(PRESETS.items()),
+        periods=PRESETS,
         filters=urlencode(request.query.pick(*_FILTERS, "period")),
     )
+
+
+class _Sums(NamedTuple):
+    period: str
+    by_label: dict[str, Any]
+
+
+async def _load_sums(request: PageRequest) -> _Sums:
+    """Add up the listed payments by direction. Without a period, the last 30 days are added up."""
+    filters = request.query.pick("status", "type", "flow")
+    preset, dates = request.query.get("period"), request.query.pick("from", "to")
+    zone = request.context.services.settings.timezone
+    if preset not in PRESETS and dates:
+        period, name = dates, _CHOSEN_PERIOD
+    else:
+        preset = preset if preset in PRESETS else _DEFAULT_PERIOD
+        period, name = resolve_preset(preset, request.now, zone), PRESETS[preset]
+        if request.principal.role == AdminRole.MERCHANT_CASHIER and not request.query.get("period"):
+            name = _CASHIER_PERIOD
+    is_narrow = filters.keys() & {"type", "flow"}
+    sums = {_SELECTED: dict[str, str]()} if is_narrow else _SUMS[get_owner_type(request)]
+    found = {
+        label: await request.get(f"{_LIST_PATH}/totals", {**period, **filters, **own})
+        for label, own in sums.items()
+    }
+    return _Sums(name, found)
 
 
 pages.get(f"{PORTAL}/transactions/export")(transactions.export_transactions)

@@ -1,6 +1,7 @@
 """Payouts to the owner's bank accounts, and the payout schedule."""
 
-from typing import Final
+from decimal import Decimal
+from typing import Any, Final
 
 from tapgate.http.endpoint import Reply
 from tapgate.sites.console.actions import Action
@@ -14,6 +15,7 @@ from tapgate.sites.console.pages.payouts import LIST_PATH, SCHEDULE_PATH
 from tapgate.sites.console.site import Pages
 from tapgate.sites.portal.components import find_action, get_owner_id, is_merchant
 from tapgate.sites.portal.stages import list_payout_stages
+from tapgate_client.schemas.bank_accounts import BankAccountStatus
 from tapgate_client.schemas.payouts import PayoutStatus
 
 pages = Pages()
@@ -21,6 +23,7 @@ pages = Pages()
 _ACCOUNTS_PATH: Final = "/api/v1/bank-accounts"
 _FILTERS: Final = ("status", "cursor")
 _MAX_ACCOUNTS: Final = 100
+MAX_REQUESTED: Final = 100
 _OWNER: Final = Field("owner_id", kind="hidden")
 
 ACTIONS: Final = (
@@ -59,17 +62,34 @@ ACTIONS: Final = (
 async def list_payouts(request: PageRequest) -> Reply[bytes]:
     parts = await gather_by_name(
         page=request.get(LIST_PATH, request.query.pick(*_FILTERS)),
+        owner=request.get("/api/v1/me/owner"),
+        requested=request.get(
+            LIST_PATH, {"status": PayoutStatus.REQUESTED.value, "limit": MAX_REQUESTED}
+        ),
         accounts=request.get_if_allowed(_ACCOUNTS_PATH, {"limit": _MAX_ACCOUNTS}),
         schedule=request.get_if_allowed(SCHEDULE_PATH, id=get_owner_id(request))
         if is_merchant(request)
         else _get_nothing(),
     )
+    accounts = (parts["accounts"] or {"data": []})["data"]
     return request.render(
         "portal/payouts.html",
         owner_id=get_owner_id(request),
+        destinations={account["id"]: account for account in accounts},
+        destination=next(
+            (item for item in accounts if item["status"] == BankAccountStatus.VERIFIED), None
+        ),
+        pending=add_up_payouts(parts.pop("requested")["data"]),
         statuses=tuple(PayoutStatus),
         **parts,
     )
+
+
+def add_up_payouts(payouts: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "count": len(payouts),
+        "amount": f"{sum((Decimal(payout['amount']) for payout in payouts), Decimal(0)):f}",
+    }
 
 
 async def _get_nothing() -> None:

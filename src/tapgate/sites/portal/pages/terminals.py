@@ -42,13 +42,17 @@ async def list_terminals(request: PageRequest) -> Reply[bytes]:
         owner_id=owner_id,
         names=names,
         periods=_PERIODS,
-        net=parts["summary"] and _add_up_nets(parts["summary"]["terminals"]),
+        sums=parts["summary"] and _add_up(parts["summary"]["terminals"]),
         **parts,
     )
 
 
-def _add_up_nets(rows: list[dict[str, Any]]) -> str:
-    return f"{sum((Decimal(row['net']) for row in rows), Decimal(0)):f}"
+def _add_up(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Return the totals of the table, whose nets leave out payouts."""
+    return {
+        name: f"{sum((Decimal(row[name]) for row in rows), Decimal(0)):f}"
+        for name in ("sales", "fees", "refunds", "net")
+    }
 
 
 async def _load_summary(request: PageRequest) -> Any:
