@@ -1,3 +1,4 @@
+import re
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
@@ -9,11 +10,16 @@ from tapgate_client import ids
 NOW = int(datetime(2026, 3, 10, tzinfo=UTC).timestamp() * 1000)
 
 
-@given(st.integers(0, 2**63 - 1), st.sampled_from([ids.SUBSCRIBER, ids.TRANSACTION, ids.ACCOUNT]))
+PREFIXES = [value for name, value in vars(ids).items() if re.fullmatch("[A-Z][A-Z_]*", name)]
+
+
+@given(st.integers(0, 2**63 - 1), st.sampled_from(PREFIXES))
 def test_encoded_id_can_be_decoded(number: int, prefix: str) -> None:
     text = ids.encode(prefix, number)
     assert len(text) == len(prefix) + 13
     assert ids.decode(prefix, text) == number
+    assert ids.get_prefix(text) == prefix
+    assert ids.is_id(text) and not ids.is_id(text.removeprefix(prefix))
 
 
 @given(st.text())

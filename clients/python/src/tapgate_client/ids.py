@@ -51,6 +51,17 @@ def encode(prefix: str, number: int) -> str:
     )
 
 
+def get_prefix(public_id: str) -> str:
+    """Return the prefix of a public ID: most have four characters, that of a payout has three."""
+    return public_id[: public_id.find("_") + 1]
+
+
+def is_id(text: str) -> bool:
+    """Return whether a text is a public ID, with any prefix."""
+    prefix = get_prefix(text)
+    return bool(prefix) and decode(prefix, text) is not None
+
+
 def decode(prefix: str, text: str) -> int | None:
     """Return the internal ID for a public ID, or None if it is not valid with this prefix."""
     if not text.startswith(prefix) or len(text) != len(prefix) + _ENCODED_LENGTH:

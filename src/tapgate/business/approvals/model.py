@@ -279,7 +279,7 @@ def list_subjects(approval: Approval) -> list[Subject]:
         for name, kind in _SUBJECT_KINDS.items()
         if name in approval.changes
     ]
-    kind = _RESOURCE_KINDS.get((approval.resource_id or "")[:4])
+    kind = _RESOURCE_KINDS.get(ids.get_prefix(approval.resource_id or ""))
     return subjects if kind is None else [*subjects, Subject(kind, str(approval.resource_id))]
 
 

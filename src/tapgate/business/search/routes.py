@@ -148,7 +148,7 @@ async def search_records(request: RequestContext, query: SearchQuery) -> SearchR
 
 def _list_finders(caller: Principal, text: str, types: str | None) -> list[Finder]:
     """Return the finders for the requested record kinds that the caller may see."""
-    prefix_type = _TYPES_BY_PREFIX.get(text[:4]) if _is_id(text) else None
+    prefix_type = _TYPES_BY_PREFIX.get(ids.get_prefix(text)) if ids.is_id(text) else None
     if types is not None:
         requested = [SearchType(name) for name in types.split(",")]
     elif prefix_type is not None:
@@ -163,7 +163,3 @@ def _list_finders(caller: Principal, text: str, types: str | None) -> list[Finde
     if SearchType.KEY in requested and SearchType.KEY in visible:
         finders.append(find_keys)
     return finders
-
-
-def _is_id(text: str) -> bool:
-    return ids.decode(text[:4], text) is not None

@@ -41,15 +41,13 @@ _SUBJECT_KINDS: Final[Mapping[str, str]] = {
 def list_references(*values: Any) -> set[str]:
     """Return the IDs of named records in values such as an entry's changes."""
     return {
-        text
-        for text in _iter_texts(values)
-        if text[:4] in _QUERIES and ids.decode(text[:4], text) is not None
+        text for text in _iter_texts(values) if ids.get_prefix(text) in _QUERIES and ids.is_id(text)
     }
 
 
 def build_subject(public_id: str) -> Subject | None:
     """Return the subject that an ID identifies, or None if it belongs to no subscriber."""
-    kind = _SUBJECT_KINDS.get(public_id[:4])
+    kind = _SUBJECT_KINDS.get(ids.get_prefix(public_id))
     return None if kind is None else Subject(kind, public_id)
 
 
@@ -57,7 +55,8 @@ async def load_names(database: Database, public_ids: Iterable[str]) -> list[Name
     """Return record names. Records that do not exist are absent."""
     decoded: dict[str, list[int | None]] = {}
     for public_id in public_ids:
-        decoded.setdefault(public_id[:4], []).append(ids.decode(public_id[:4], public_id))
+        prefix = ids.get_prefix(public_id)
+        decoded.setdefault(prefix, []).append(ids.decode(prefix, public_id))
     if not decoded:
         return []
     conditions = Conditions()

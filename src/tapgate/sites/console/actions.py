@@ -16,6 +16,7 @@ from tapgate.sites.console.rendering import end_sentence
 from tapgate.sites.console.site import Pages
 from tapgate.sites.console.translation.translator import Translator
 from tapgate.sites.console.typed_input import clean_phone_number
+from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 
 _DONE: Final = "Done."
@@ -310,7 +311,7 @@ async def _load_names(request: PageRequest, action: Action) -> dict[str, str]:
     """Return the names, by ID, for records that a dangerous action changes."""
     if not action.is_dangerous:
         return {}
-    public_ids = filter(pickers.is_id, _get_path_params(action, request.query).values())
+    public_ids = filter(ids.is_id, _get_path_params(action, request.query).values())
     records = [await pickers.load_record(request, public_id) for public_id in public_ids]
     return {record["id"]: record["title"] for record in records if record["title"] != record["id"]}
 

@@ -55,10 +55,6 @@ def get_chosen_name(name: str) -> str:
     return f"{name}.id"
 
 
-def is_id(text: str) -> bool:
-    return ids.decode(text[:4], text) is not None
-
-
 async def resolve(
     request: PageRequest,
     text: str,
@@ -71,7 +67,7 @@ async def resolve(
 
     With `allows_text`, an input that matches no record is returned unchanged.
     """
-    if chosen is not None or is_id(text):
+    if chosen is not None or ids.is_id(text):
         return chosen or text, None
     found = await find_records(request, text, types=types, limit=2)
     if len(found) == 1:

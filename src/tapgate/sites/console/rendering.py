@@ -171,12 +171,8 @@ def format_json(value: Any) -> str:
 
 def get_id_time(public_id: str) -> str | None:
     """Return the time at which a record was created, which is part of its ID."""
-    number = ids.decode(_get_prefix(public_id), public_id)
+    number = ids.decode(ids.get_prefix(public_id), public_id)
     return None if number is None else format_rfc3339(get_time(number))
-
-
-def _get_prefix(public_id: str) -> str:
-    return public_id[: public_id.find("_") + 1]
 
 
 def end_sentence(text: str) -> str:
@@ -188,10 +184,10 @@ def get_page_path(
     public_id: str | None, can_access: Callable[[str], bool], site: str = HOME_PATH
 ) -> str | None:
     """Return the page path for an ID; None if there is no page or the viewer has no access."""
-    page = None if public_id is None else _PAGES_BY_PREFIX.get(_get_prefix(public_id))
+    page = None if public_id is None else _PAGES_BY_PREFIX.get(ids.get_prefix(public_id))
     if public_id is None or page is None or not can_access(page[1]):
         return None
-    if site != HOME_PATH and _get_prefix(public_id) not in _PORTAL_PREFIXES:
+    if site != HOME_PATH and ids.get_prefix(public_id) not in _PORTAL_PREFIXES:
         return None
     return page[0].replace(HOME_PATH, site, 1) + str(escape(public_id))
 

@@ -58,7 +58,7 @@ class User(NamedTuple):
 
 def parse_user_id(public_id: str) -> User | None:
     """Return the user for a public ID, or None if the ID is malformed. The user may not exist."""
-    kind = _KIND_BY_PREFIX.get(public_id[:4])
+    kind = _KIND_BY_PREFIX.get(ids.get_prefix(public_id))
     number = None if kind is None else ids.decode(kind.prefix, public_id)
     return None if kind is None or number is None else User(kind, number)
 

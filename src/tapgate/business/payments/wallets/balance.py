@@ -67,7 +67,7 @@ async def get_balance(
             user.kind.accounts[0],
         )
     if user is None or row is None:
-        raise ApiError(NOT_FOUND_CODES.get(user_id[:4], Code.ACCOUNT_NOT_FOUND))
+        raise ApiError(NOT_FOUND_CODES.get(ids.get_prefix(user_id), Code.ACCOUNT_NOT_FOUND))
     await require_subscriber_access(database, caller, now, user.id, restricted=row["restricted"])
 
     def format_amount(minor: int) -> str:

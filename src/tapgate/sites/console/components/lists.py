@@ -12,6 +12,7 @@ from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
 from tapgate.sites.console.translation.translator import source_text
 from tapgate.sites.console.typed_input import clean_phone_number
+from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 
 NO_PICKERS: Final[Mapping[str, str]] = {}
@@ -131,7 +132,7 @@ async def _resolve_pickers(
             problems.append(request.translate("{label}: {problem}.", label=label, problem=problem))
         else:
             filters[name] = public_id
-            if pickers.is_id(request.query.get(name) or "") and not request.is_partial:
+            if ids.is_id(request.query.get(name) or "") and not request.is_partial:
                 record = await pickers.load_record(request, public_id, picks[name])
                 request.picked_records[name] = record
     return problems
