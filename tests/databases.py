@@ -254,27 +254,35 @@ def build_database_url(database: str, server_url: str) -> str:
     return server_url.replace("@/tapgate?", f"@/{database}?")
 
 
-_NEWEST_CHANGE_SQL = """
-    SELECT greatest(
-        (SELECT max(xmin::text::bigint) FROM pg_class WHERE oid >= 16384),
-        (SELECT max(xmin::text::bigint) FROM pg_attribute WHERE attrelid >= 16384),
-        (SELECT max(xmin::text::bigint) FROM pg_trigger),
-        (SELECT max(xmin::text::bigint) FROM pg_constraint),
-        (SELECT max(xmin::text::bigint) FROM pg_proc WHERE oid >= 16384))::text"""
-#: Values that change only with the schema: whether there were changes after the template's newest
-#: one. A database whose schema was changed is not reused, even if it is empty.
-_SCHEMA_FINGERPRINT_SQL = """
-    SELECT (SELECT count(*) FROM pg_class WHERE oid >= 16384),
-           (SELECT count(*) FROM pg_db_role_setting),
-           EXISTS (SELECT FROM pg_class WHERE oid >= 16384 AND age(xmin) < age({newest})),
-           EXISTS (SELECT FROM pg_attribute
-                   WHERE attrelid >= 16384 AND age(xmin) < age({newest})),
-           EXISTS (SELECT FROM pg_trigger WHERE age(xmin) < age({newest})),
-           EXISTS (SELECT FROM pg_constraint WHERE age(xmin) < age({newest})),
-           EXISTS (SELECT FROM pg_proc
-                   WHERE oid >= 16384 AND age(xmin) < age({newest})
-                     AND NOT pg_is_other_temp_schema(pronamespace)
-                     AND pronamespace <> pg_my_temp_schema())"""
+#: The catalogs that describe a schema, each with a condition for the rows that belong to one.
+_CATALOGS: Final = {
+    "pg_class": "oid >= 16384",
+    "pg_attribute": "attrelid >= 16384",
+    "pg_type": "oid >= 16384",
+    "pg_enum": "true",
+    "pg_trigger": "true",
+    "pg_constraint": "true",
+    "pg_proc": """oid >= 16384 AND NOT pg_is_other_temp_schema(pronamespace)
+                  AND pronamespace <> pg_my_temp_schema()""",
+}
+_NEWEST_CHANGE_SQL: Final = "SELECT greatest({})::text".format(
+    ", ".join(
+        f"(SELECT max(xmin::text::bigint) FROM {catalog} WHERE {condition})"
+        for catalog, condition in _CATALOGS.items()
+    )
+)
+#: Values that change only with the schema: the number of rows in each catalog, and whether one is
+#: newer than the template. A database with a changed schema is not reused, even if it is empty.
+_SCHEMA_FINGERPRINT_SQL: Final = " UNION ALL ".join(
+    [
+        "SELECT count(*), false FROM pg_db_role_setting",
+        *(
+            f"SELECT count(*), bool_or(age(xmin) < age({{newest}}))"
+            f" FROM {catalog} WHERE {condition}"
+            for catalog, condition in _CATALOGS.items()
+        ),
+    ]
+)
 #: Without indexes, whose number would make the query slow.
 _TABLE_BYTES_SQL = """
     SELECT sum(pg_relation_size(oid)) FROM pg_class WHERE relkind IN ('r', 't') AND oid >= 16384"""
@@ -331,7 +339,7 @@ class DatabaseCleaner:
         )
 
     async def fingerprint_schema(self, sql: str) -> tuple[object, ...]:
-        return tuple(await self._connection.fetchrow(sql))
+        return tuple(map(tuple, await self._connection.fetch(sql)))
 
     async def measure_tables(self) -> int:
         """Return the size of all tables in bytes."""
@@ -381,7 +389,7 @@ class ScratchDatabases:
         try:
             newest = await template.fetchval(_NEWEST_CHANGE_SQL)
             self._fingerprint_sql = _SCHEMA_FINGERPRINT_SQL.format(newest=f"'{newest}'::xid")
-            self._schema = tuple(await template.fetchrow(self._fingerprint_sql))
+            self._schema = tuple(map(tuple, await template.fetch(self._fingerprint_sql)))
             for row in await template.fetch(_LIST_TABLES_SQL):
                 rows = await template.fetch(f"SELECT seed::text FROM {row['name']} seed")
                 if rows:
