@@ -37,12 +37,15 @@ _PAGES: Final = sorted(
 _MAX_FIRST_PAGE_BYTES: Final = 100 * 1024
 #: A tenth of what browsers call good. Localized times shift less than 0.001.
 _MAX_LAYOUT_SHIFT: Final = 0.01
-#: Sums layout shifts that no input has caused, as Chromium's own score does.
+#: Sums layout shifts that no input has caused, as Chromium's own score does, and lists what moved.
 _OBSERVE_SHIFTS: Final = """
-    window.layoutShift = 0;
+    window.layoutShift = {sum: 0, moved: []};
     new PerformanceObserver(list => {
-      for (const entry of list.getEntries()) {
-        if (!entry.hadRecentInput) window.layoutShift += entry.value;
+      for (const entry of list.getEntries().filter(({ hadRecentInput }) => !hadRecentInput)) {
+        window.layoutShift.sum += entry.value;
+        for (const { node } of entry.sources) {
+          window.layoutShift.moved.push(node?.outerHTML?.slice(0, 80));
+        }
       }
     }).observe({type: "layout-shift", buffered: true});"""
 _GET_OVERFLOW: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -200,8 +203,9 @@ async def _open_and_check(tab: Tab, url: str, name: str) -> list[str]:
 async def _check(tab: Tab, name: str) -> list[str]:
     page, found = tab.page, []
     await page.wait_for_load_state("networkidle")
-    if (shift := await page.evaluate("window.layoutShift")) > _MAX_LAYOUT_SHIFT:
-        found.append(f"layout shift of {shift}")
+    shift = await page.evaluate("window.layoutShift")
+    if shift["sum"] > _MAX_LAYOUT_SHIFT:
+        found.append(f"layout shift of {shift['sum']}: {shift['moved']}")
     for size in (PHONE_VIEWPORT, DESKTOP_VIEWPORT):
         await page.set_viewport_size(size)
         if (pixels := await page.evaluate(_GET_OVERFLOW)) > 0:
