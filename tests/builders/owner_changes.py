@@ -340,6 +340,12 @@ async def set_preferences(stage: OwnerStage) -> httpx2.Response:
     return await stage.send("PUT", f"{ME}/preferences", language="fr")
 
 
+@act("DELETE /api/v1/admin/me/sessions")
+async def end_other_sessions(stage: OwnerStage) -> httpx2.Response:
+    await stage.sign_in()
+    return await stage.send("DELETE", f"{ME}/sessions")
+
+
 @act("DELETE /api/v1/admin/me/sessions/{id}")
 async def end_session(stage: OwnerStage) -> httpx2.Response:
     await stage.sign_in()

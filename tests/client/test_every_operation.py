@@ -235,8 +235,9 @@ async def call_account_operations(client_factory: ClientFactory, credential: Acc
     me = client_factory.create_async(
         AccessToken((await me.admin.log_in(email=EMAIL, password=f"new {PASSWORD}")).token)
     )
-    sessions = [session async for session in me.account.list_sessions()]
-    await me.account.end_session(sessions[0].id)
+    await me.account.end_other_sessions()
+    (session,) = [session async for session in me.account.list_sessions()]
+    await me.account.end_session(session.id)
 
 
 async def call_passkey_operations(me: AsyncTapgateClient) -> None:

@@ -2625,8 +2625,7 @@ export class Operations extends Transport {
   /**
    * Get an admin.
    *
-   * With the enrolled second factors, the newest 20 sessions that have not ended, and the expiry of
-   * an unused link.
+   * With the newest 20 sessions that have not ended, and the expiry of an unused link.
    *
    * Access: an admin (system_admin).
    */
@@ -2934,6 +2933,18 @@ export class Operations extends Transport {
    */
   listSessions(query: { limit?: number; cursor?: string; } = {}, options?: RequestOptions): List<schemas.SessionPage, schemas.SessionRecord> {
     return this.list("GET", `/api/v1/admin/me/sessions`, { query }, options);
+  }
+
+  /**
+   * End your other sessions.
+   *
+   * Their tokens are rejected, normally before the response is sent. The session of this request
+   * continues.
+   *
+   * Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.
+   */
+  endOtherSessions(options?: RequestOptions): Promise<void> {
+    return this.send("DELETE", `/api/v1/admin/me/sessions`, {}, options);
   }
 
   /**

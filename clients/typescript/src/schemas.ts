@@ -55,6 +55,7 @@ export interface Admin {
   status: AdminStatus;
   disabled_by: UserType | null;
   sso: boolean;
+  factors: Factor[];
   link_seen_by: string[];
 }
 
@@ -81,8 +82,8 @@ export interface AdminDetails {
   status: AdminStatus;
   disabled_by: UserType | null;
   sso: boolean;
-  link_seen_by: string[];
   factors: Factor[];
+  link_seen_by: string[];
   recovery_codes: number;
   invitation_expires_at: string | null;
   sessions: SessionRecord[];
@@ -2346,6 +2347,7 @@ export interface NewAdminRecord {
   status: AdminStatus;
   disabled_by: UserType | null;
   sso: boolean;
+  factors: Factor[];
   link_seen_by: string[];
   invitation?: Invitation;
 }

@@ -188,13 +188,16 @@ def build_invalid_otp_error() -> ApiError:
 
 
 async def _list_factors(source: Database | Transaction, admin_id: int) -> list[Factor]:
-    rows = await source.fetch(
-        """SELECT 'totp' AS factor FROM admin_totp WHERE admin_id = $1 AND secret IS NOT NULL
-           UNION ALL
-           SELECT 'passkey' WHERE EXISTS (SELECT FROM admin_passkeys WHERE admin_id = $1)""",
-        admin_id,
-    )
-    return [Factor(row["factor"]) for row in rows]
+    names = await source.fetchval(f"SELECT {build_factors_sql('$1')}", admin_id)
+    return [Factor(name) for name in names]
+
+
+def build_factors_sql(admin_id: str) -> str:
+    """Return an SQL expression for the names of the factors that an admin has enrolled."""
+    return f"""ARRAY(
+        SELECT 'totp' FROM admin_totp WHERE admin_id = {admin_id} AND secret IS NOT NULL
+        UNION ALL
+        SELECT 'passkey' WHERE EXISTS (SELECT FROM admin_passkeys WHERE admin_id = {admin_id}))"""
 
 
 def _generate_recovery_code() -> str:

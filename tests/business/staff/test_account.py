@@ -262,6 +262,33 @@ async def test_sessions_are_listed_and_ended(
     assert len((await client.get(f"{ME}/sessions", headers=ada)).json()["data"]) == 1
 
 
+async def test_all_other_sessions_are_ended_at_once(
+    client: httpx2.AsyncClient,
+    ada: Headers,
+    ben: dict[str, Any],
+    log_in: LogIn,
+    list_audit_entries: ListAuditEntries,
+) -> None:
+    others = [await log_in() for _ in range(2)]
+    bens_session = await log_in(ben["email"])
+    assert (await client.delete(f"{ME}/sessions", headers=ada)).status_code == 204
+    for session in others:
+        assert (await client.get(ME, headers=session)).status_code == 401
+    for session in (ada, bens_session):
+        assert (await client.get(ME, headers=session)).status_code == 200
+    (entry,) = await list_audit_entries("admin.session_ended")
+    assert entry["reason"] == "All others were ended by the admin"
+
+
+async def test_list_says_who_has_a_second_factor(
+    client: httpx2.AsyncClient, ada: Headers, ben: dict[str, Any], log_in: LogIn, enroll: Enroll
+) -> None:
+    await enroll(await log_in(ben["email"]))
+    admins = (await client.get("/api/v1/admin/users", headers=ada)).json()["data"]
+    factors = {admin["name"]: admin["factors"] for admin in admins}
+    assert factors == {"Ben": ["totp"], "Administrator": []}
+
+
 async def test_invited_admin_sets_a_password_once(
     client: httpx2.AsyncClient,
     services: Services,

@@ -189,6 +189,11 @@ async def prepare_password(subjects: RequestSubjects, _: Caller) -> Prerequisite
     return _build_own(admin, current_password=PASSWORD, new_password=f"new {PASSWORD}")
 
 
+@register_recipe(f"DELETE {V1}/admin/me/sessions")
+async def prepare_other_session(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return _build_own(await _log_in(subjects))
+
+
 @register_recipe(f"DELETE {V1}/admin/me/sessions/{{id}}")
 async def prepare_listed_session(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     admin = await _log_in(subjects)

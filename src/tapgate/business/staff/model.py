@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -28,6 +28,8 @@ from tapgate_client.schemas.admin import (
     Offboarding,
     ScarceApprovers,
 )
+
+AdminType = TypeVar("AdminType", bound=Admin)
 
 
 async def require_strong_password(
@@ -80,13 +82,7 @@ def to_me(row: Mapping[str, Any], factors: list[Factor], recovery_codes: int) ->
 
 
 def to_record(row: Mapping[str, Any]) -> Admin:
-    return build_record(
-        Admin,
-        row,
-        id=ids.encode(ids.ADMIN, row["id"]),
-        owner_id=_get_owner_id(row),
-        link_seen_by=_list_viewers(row),
-    )
+    return _build_admin(Admin, row)
 
 
 def to_session_record(row: Mapping[str, Any], current_id: int | None) -> SessionRecord:
@@ -103,18 +99,13 @@ def to_session_record(row: Mapping[str, Any], current_id: int | None) -> Session
 def to_details(
     row: Mapping[str, Any],
     *,
-    factors: list[Factor],
     recovery_codes: int,
     invitation_expires_at: datetime | None,
     sessions: list[SessionRecord],
 ) -> AdminDetails:
-    return build_record(
+    return _build_admin(
         AdminDetails,
         {**row, "invitation_expires_at": invitation_expires_at},
-        id=ids.encode(ids.ADMIN, row["id"]),
-        owner_id=_get_owner_id(row),
-        link_seen_by=_list_viewers(row),
-        factors=[*factors],
         recovery_codes=recovery_codes,
         sessions=sessions,
     )
@@ -125,18 +116,23 @@ def _get_owner_id(row: Mapping[str, Any]) -> str | None:
     return None if owner is None else owner.public_id
 
 
-def _list_viewers(row: Mapping[str, Any]) -> list[str]:
-    return [ids.encode(ids.ADMIN, viewer_id) for viewer_id in row["link_viewers"]]
-
-
-def to_new_record(row: Mapping[str, Any], invitation: Invitation | None = None) -> NewAdminRecord:
+def _build_admin(
+    record_type: type[AdminType], row: Mapping[str, Any], /, **fields: object
+) -> AdminType:
     return build_record(
-        NewAdminRecord,
+        record_type,
         row,
         id=ids.encode(ids.ADMIN, row["id"]),
         owner_id=_get_owner_id(row),
-        link_seen_by=_list_viewers(row),
-        invitation=msgspec.UNSET if invitation is None else invitation,
+        factors=[Factor(name) for name in row["factors"]],
+        link_seen_by=[ids.encode(ids.ADMIN, viewer_id) for viewer_id in row["link_viewers"]],
+        **fields,
+    )
+
+
+def to_new_record(row: Mapping[str, Any], invitation: Invitation | None = None) -> NewAdminRecord:
+    return _build_admin(
+        NewAdminRecord, row, invitation=msgspec.UNSET if invitation is None else invitation
     )
 
 

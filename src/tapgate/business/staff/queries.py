@@ -7,6 +7,7 @@ from typing import NamedTuple
 import asyncpg
 
 from tapgate.auth.owners import USERS, Owner, OwnerView, limit_to_owner, parse_owner
+from tapgate.auth.second_factors import build_factors_sql
 from tapgate.core.records import require_record
 from tapgate.runtime.store.conditions import PageConditions
 from tapgate.runtime.store.database import Database
@@ -14,11 +15,12 @@ from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.schemas.admin import AdminFilters, AdminRole, UserType
 
-_COLUMNS = """id, email, name, role, status, created_at, last_login_at, owner_type, owner_id,
+_COLUMNS = f"""id, email, name, role, status, created_at, last_login_at, owner_type, owner_id,
     CASE WHEN status = 'active' THEN NULL
          WHEN owner_id = (SELECT owner_id FROM admins disabler WHERE id = admins.disabled_by)
          THEN 'owner' ELSE 'platform' END AS disabled_by,
     EXISTS (SELECT FROM admin_identities WHERE admin_id = admins.id) AS sso,
+    {build_factors_sql("admins.id")} AS factors,
     ARRAY(SELECT viewer_id FROM admin_link_views
           WHERE admin_id = admins.id AND confirmed_at IS NULL ORDER BY viewer_id) AS link_viewers"""
 

@@ -334,8 +334,7 @@ async def list_admins(request: RequestContext, query: AdminFilters) -> Page[Admi
 async def get_admin(request: RequestContext, id: AdminId) -> AdminDetails:
     """Get an admin.
 
-    With the enrolled second factors, the newest 20 sessions that have not ended, and the expiry of
-    an unused link.
+    With the newest 20 sessions that have not ended, and the expiry of an unused link.
     """
     services, factors = request.services, request.services.authenticator.factors
     _, current_id = request.admin_and_session_ids
@@ -347,7 +346,6 @@ async def get_admin(request: RequestContext, id: AdminId) -> AdminDetails:
     )
     return model.to_details(
         await queries.get(services.database, id),
-        factors=await factors.list_enrolled(id),
         recovery_codes=await factors.count_recovery_codes(id),
         invitation_expires_at=await queries.get_link_expiry(services.database, id),
         sessions=[model.to_session_record(row, current_id) for row in sessions[:_SHOWN_SESSIONS]],

@@ -32,7 +32,7 @@ _VERBS: Final[Mapping[str, str]] = {
     "pause": "pause",
     "circle-minus": "close terminate",
     "trash": "delete delete_key remove_totp revoke",
-    "log-out": "end_session",
+    "log-out": "end_session end_other_sessions",
 }
 _ICONS: Final = {verb: icon for icon, verbs in _VERBS.items() for verb in verbs.split()}
 _DANGER_ICON: Final = "ban"

@@ -192,6 +192,20 @@ class AccountOperations(OperationGroup[M]):
                 print(record)
         """
 
+    @sets("DELETE /api/v1/admin/me/sessions")
+    def end_other_sessions(self) -> None:
+        """End your other sessions.
+
+        Their tokens are rejected, normally before the response is sent. The session of this request
+        continues.
+
+        Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager,
+        partner_user.
+
+        Example:
+            client.account.end_other_sessions()
+        """
+
     @sets("DELETE /api/v1/admin/me/sessions/{id}")
     def end_session(self, id: str) -> None:
         """End one of your sessions.

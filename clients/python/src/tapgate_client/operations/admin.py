@@ -224,8 +224,7 @@ class AdminOperations(OperationGroup[M]):
     def get(self, id: str) -> AdminDetails:
         """Get an admin.
 
-        With the enrolled second factors, the newest 20 sessions that have not ended, and the expiry
-        of an unused link.
+        With the newest 20 sessions that have not ended, and the expiry of an unused link.
 
         Access: an admin (system_admin).
 

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 import msgspec
 
-from tapgate_client.schemas.admin import Admin, Factor, Otp
+from tapgate_client.schemas.admin import Admin, Otp
 from tapgate_client.schemas.common import Redacted, build_missing_field_error
 from tapgate_client.schemas.fields import Password
 from tapgate_client.schemas.passkeys import AssertedCredential
@@ -75,7 +75,6 @@ class AdminDetails(Admin, frozen=True, kw_only=True):
     used. It may be in the past: the admin then needs a new link.
     """
 
-    factors: list[Factor]
     recovery_codes: int
     invitation_expires_at: Time | None
     sessions: list[SessionRecord]

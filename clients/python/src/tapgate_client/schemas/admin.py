@@ -213,6 +213,8 @@ class Admin(AdminFields, frozen=True, kw_only=True):
     disabled_by: UserType | None
     #: Whether the admin signs in with single sign-on and has no password.
     sso: bool
+    #: Enrolled second factors, also while the installation uses none.
+    factors: list[Factor]
     #: IDs of the admins who may have had the admin's invitation or reset link, until a third admin
     #: confirms the account: those who have seen it, and the admin who asked for the account.
     link_seen_by: list[str]

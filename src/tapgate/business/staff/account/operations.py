@@ -212,6 +212,16 @@ async def end_session(
     await trail.record(tx, actor, admin_id, "session_ended", reason="Ended by the admin")
 
 
+async def end_other_sessions(
+    tx: Transaction, actor: Actor, admin_id: int, *, session_id: int, sessions: Sessions
+) -> None:
+    """End the admin's sessions except the one of the request."""
+    await sessions.end_all(tx, admin_id, except_session=session_id)
+    await trail.record(
+        tx, actor, admin_id, "session_ended", reason="All others were ended by the admin"
+    )
+
+
 def require_enabled(factors: Factors) -> None:
     if not factors.is_enabled:
         raise ApiError(

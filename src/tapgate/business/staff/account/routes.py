@@ -240,6 +240,20 @@ async def list_sessions(request: RequestContext, query: PageQuery) -> Page[Sessi
     )
 
 
+@endpoints.delete("/sessions", unguarded=Unguarded.OWN_ACCOUNT)
+async def end_other_sessions(request: RequestContext, tx: Transaction) -> None:
+    """End your other sessions.
+
+    Their tokens are rejected, normally before the response is sent. The session of this request
+    continues.
+    """
+    admin_id, session_id = request.admin_and_session_ids
+    sessions = request.services.authenticator.sessions
+    await operations.end_other_sessions(
+        tx, request.actor, admin_id, session_id=session_id, sessions=sessions
+    )
+
+
 @endpoints.delete("/sessions/{id}", unguarded=Unguarded.OWN_ACCOUNT)
 async def end_session(request: RequestContext, tx: Transaction, id: SessionId) -> None:
     """End one of your sessions.

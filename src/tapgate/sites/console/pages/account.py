@@ -172,6 +172,15 @@ ACTIONS = (
         success_message="Session ended.",
         is_dangerous=True,
     ),
+    Action(
+        name="account.end_other_sessions",
+        endpoint=f"DELETE {_ME}/sessions",
+        title="Sign out all other sessions?",
+        description="All other devices must sign in again.",
+        button="Sign out",
+        success_message="Other sessions ended.",
+        is_dangerous=True,
+    ),
 )
 
 
