@@ -2016,6 +2016,7 @@ export interface KycReviewRecord {
   waiting_since: string;
   assignee: string | null;
   assignee_name: string | null;
+  documents: KycDocumentType[];
 }
 
 export type KycStatus = "NONE" | "PENDING" | "VERIFIED" | "REJECTED";

@@ -187,6 +187,7 @@ async def test_kyc_review_is_assigned_until_the_decision(harness: Harness) -> No
         "waiting_since": response.json()["waiting_since"],
         "assignee": officer_id,
         "assignee_name": response.json()["assignee_name"],
+        "documents": ["id_front"],
     }
     assert await list_ids(harness, REVIEWS_URL, officer, assignee=officer_id) == [first["id"]]
     assert await list_ids(harness, REVIEWS_URL, officer, assignee="none") == [second["id"]]

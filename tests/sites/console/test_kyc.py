@@ -24,6 +24,7 @@ async def test_queue_lists_the_longest_waiting_customer_first(
     await upload_document(harness, later)
     text = await officer.get_page_text("/console/kyc")
     assert text.index("Earlier Kamara") < text.index("Later Kamara")
+    assert text.count("ID front") == 2
     assert "3 h" in text or "3 hours" in text, text
     response = await officer.get("/console/kyc/next")
     assert response.headers["Location"] == f"/console/kyc/{earlier['id']}"

@@ -8,6 +8,7 @@ from tapgate_client import ids
 from tapgate_client.schemas.assignees import AssigneeFilter
 from tapgate_client.schemas.fields import IdRule
 from tapgate_client.schemas.pagination import PageQuery
+from tapgate_client.schemas.subscribers import KycDocumentType
 from tapgate_client.schemas.values import AdminId, AdminName, FirstName, Id, LastName, PhoneNumber
 
 
@@ -27,3 +28,5 @@ class KycReviewRecord(msgspec.Struct, frozen=True, kw_only=True):
     waiting_since: str
     assignee: AdminId | None
     assignee_name: AdminName | None
+    #: Kinds of the documents that no decision covers yet.
+    documents: list[KycDocumentType]

@@ -164,4 +164,6 @@ def _format_cell(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, list):
+        return ", ".join(map(_format_cell, value))
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

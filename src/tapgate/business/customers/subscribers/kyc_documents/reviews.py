@@ -16,10 +16,13 @@ from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.kyc_reviews import KycReviewFilters, KycReviewRecord
+from tapgate_client.schemas.subscribers import KycDocumentType
 
 _SELECT: Final = """
     SELECT s.id AS subscriber_id, s.first_name, s.last_name, s.phone_number, a.kyc_level,
-           s.kyc_pending_since AS waiting_since, assignment.assignee, admins.name AS assignee_name
+           s.kyc_pending_since AS waiting_since, assignment.assignee, admins.name AS assignee_name,
+           ARRAY(SELECT DISTINCT document_type FROM kyc_documents
+                 WHERE subscriber_id = s.id AND decided_at IS NULL ORDER BY 1) AS documents
     FROM subscribers s JOIN accounts a ON a.id = s.account_id
     LEFT JOIN kyc_assignments assignment ON assignment.subscriber_id = s.id
     LEFT JOIN admins ON admins.id = assignment.assignee"""
@@ -37,6 +40,7 @@ class KycReview(msgspec.Struct, frozen=True, kw_only=True):
     waiting_since: datetime
     assignee: int | None
     assignee_name: str | None
+    documents: list[str]
 
     @property
     def position(self) -> tuple[int, int]:
@@ -51,7 +55,8 @@ class _Assignment(msgspec.Struct, frozen=True):
 
 
 def to_record(review: KycReview) -> KycReviewRecord:
-    return build_record(KycReviewRecord, review)
+    documents = [KycDocumentType(name) for name in review.documents]
+    return build_record(KycReviewRecord, review, documents=documents)
 
 
 async def list_page(
