@@ -30,6 +30,7 @@ from tapgate_sandbox.demo.administrator import require_first_admin
 from tapgate_sandbox.demo.owner_users import PASSWORD, DemoUser
 
 _BANK_CODE: Final = "SLCBSLFR"
+_BANK_NAME: Final = "Sierra Leone Commercial Bank"
 #: A second person, because nobody verifies a bank account that they have added.
 VERIFIER: Final = DemoUser("finance@demo.example", "Hawa Turay", AdminRole.FINANCE_USER)
 
@@ -46,12 +47,17 @@ async def open_bank_accounts(services: Services, actor: Actor, shop_id: int) -> 
     owner_id = ids.encode(ids.PROCESSOR, shop_id)
     new = (
         NewBankAccount(
-            owner_id=owner_id, holder_name="Shop", bank_code=_BANK_CODE, number="003001012345678"
+            owner_id=owner_id,
+            holder_name="Shop",
+            bank_code=_BANK_CODE,
+            bank_name=_BANK_NAME,
+            number="003001012345678",
         ),
         NewBankAccount(
             owner_type=BankAccountOwner.PLATFORM,
             holder_name="Tapgate",
             bank_code=_BANK_CODE,
+            bank_name=_BANK_NAME,
             number="003001098765432",
         ),
     )

@@ -40,8 +40,10 @@ async def test_day_is_played_from_the_finance_page(
     for text in ("Yesterday is open", "No bank balance yet", "1 payout must be paid", "40.00"):
         assert text in page, text
 
+    assert get_next_step(page) == "1. Close the day"
     await finance.submit_action("ledger_day.close", {}, date=get_day(harness, -1))
-    assert "Yesterday is closed" in await finance.get_page_text(FINANCE_URL)
+    page = await finance.get_page_text(FINANCE_URL)
+    assert "Yesterday is closed" in page and get_next_step(page) == "2. Import the statement"
 
     content = build_csv(
         (get_day(harness), "-90.00", paid["reference"], "Kamara Stores"),
@@ -71,6 +73,7 @@ async def test_day_is_played_from_the_finance_page(
     assert f"{statement}?status=unmatched" in to_match and account["bank_code"] in to_match
     page = await finance.get_page_text(FINANCE_URL)
     assert "1 bank line is unmatched" in page and "Monthly fee" in page
+    assert get_next_step(page) == "3. Match what is left"
     (line,) = await list_lines(harness, status="unmatched")
     dialog = await finance.get(f"/console/bank-statements/lines/{line['id']}/candidates")
     assert "No payout or deposit has this amount" in dialog.text
@@ -84,17 +87,24 @@ async def test_day_is_played_from_the_finance_page(
     assert "Bank posting" in transaction and "FEE-1" in transaction
     await finance.submit_action("bank_line.unmatch", {}, id=line["id"])
     await finance.submit_action("bank_line.ignore", {"reason": "Known"}, id=line["id"])
-    assert "Nobody is missing money" in await finance.get_page_text(FINANCE_URL)
+    page = await finance.get_page_text(FINANCE_URL)
+    assert "Nobody is missing money" in page and get_next_step(page) == "4. Run payouts"
 
     run = await finance.submit_action("payout_run.create", {})
     run_path = run.headers["HX-Redirect"]
-    assert run_path in (await finance.get(FINANCE_URL)).text
+    page = (await finance.get(FINANCE_URL)).text
+    assert run_path in page and get_next_step(page) is None
     assert (await get_payout(harness, waiting["id"]))["status"] == "submitted"
     file = await finance.get(f"{FINANCE_URL}/safeguarding?day={get_day(harness)}&format=pdf")
     assert file.content.startswith(b"%PDF-")
     listed = (await finance.get("/console/bank-statements")).text
     assert statement_url in listed and "?status=unmatched" not in listed
     assert "All clear" in await finance.get_page_text("/console/bank-statements?status=to_match")
+
+
+def get_next_step(page: str) -> str | None:
+    found = re.search(r'>([^<>]+?)\s*<span class="badge next">Next step<', page)
+    return found and found[1]
 
 
 async def test_line_is_matched_with_a_candidate(

@@ -32,6 +32,11 @@ async def test_finance_sees_balances_and_downloads_the_journal(
     total = entries.partition("<tfoot>")[2]
     assert "100.00" in total and "1,000.00" in total and "900.00 SLE" in entries
     assert "POS payment" in entries
+    assert re.search("Opening balance</dt><dd>0.00 SLE</dd>", entries)
+    assert re.search("Closing balance</dt><dd>900.00 SLE<small>Credit</small>", entries)
+    cash = await finance.get_page_text(f"{URL}/entries?gl_code=1000&day={day}")
+    assert re.search("Closing balance</dt><dd>[1-9][0-9,.]+ SLE<small>Debit</small>", cash)
+    assert (await finance.get(f"{URL}/entries?gl_code=2100&day=never")).status_code == 422
     assert not re.search(r">txn_\w+<", entries)
     assert "No entries" in await finance.get_page_text(f"{URL}/entries?gl_code=1&day={day}")
     assert (await finance.get(f"{URL}/entries")).headers["Location"] == URL

@@ -63,10 +63,23 @@ async def show_finance(request: PageRequest) -> Reply[bytes]:
         "finance/day.html",
         **parts,
         yesterday=yesterday,
+        open_steps=_list_open_steps(parts, unmatched["count"], yesterday),
         unmatched=unmatched,
         requested_total=f"{total:f}",
         answers=_build_answers(request, parts, unmatched),
     )
+
+
+def _list_open_steps(parts: dict[str, Any], unmatched: int, yesterday: str) -> list[str]:
+    """Return the steps that are left, in their order. The first is the next one."""
+    statements = parts["statements"]["data"]
+    steps = {
+        "close": not parts["closed"],
+        "import": not statements or statements[0]["to"] < yesterday,
+        "match": unmatched > 0,
+        "run": bool(parts["requested"]["data"]),
+    }
+    return [step for step, is_open in steps.items() if is_open]
 
 
 def _list_payouts(request: PageRequest, status: str, limit: int) -> Any:

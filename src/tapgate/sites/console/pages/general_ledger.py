@@ -89,6 +89,7 @@ async def show_entries(request: PageRequest) -> Reply[bytes]:
         journal=request.get(f"{_API_PATH}/journal", query), codes=request.get(_CODES_PATH)
     )
     page = msgspec.json.decode(parts["journal"].body)
+    end = date.fromisoformat(day)
     rows = [_split_description(row) for row in page["data"] if row["gl_code"] == gl_code]
     debit, credit = (sum((Decimal(row[side]) for row in rows), _ZERO) for side in _SIDES)
     names = {code["gl_code"]: code["name"] for code in parts["codes"]["data"]}
@@ -99,10 +100,28 @@ async def show_entries(request: PageRequest) -> Reply[bytes]:
         names=names,
         day=day,
         rows=rows,
-        totals={"debit": f"{debit:f}", "credit": f"{credit:f}", "net": f"{credit - debit:f}"},
+        totals={"debit": f"{debit:f}", "credit": f"{credit:f}"},
+        opening=await _get_balance(request, gl_code, end - timedelta(days=1)),
+        closing=await _get_balance(request, gl_code, end),
         is_whole_day="cursor" not in query and not page["has_more"],
         next_path=request.build_next_page_path(page["next_cursor"]) if page["has_more"] else None,
     )
+
+
+async def _get_balance(request: PageRequest, gl_code: str, day: date) -> tuple[str, str] | None:
+    """Return the side and the amount of a GL code's balance at the end of a day.
+
+    Return None if the ledger has archived the day, or the GL code has no balance.
+    """
+    try:
+        trial_balance = await request.get(_TRIAL_BALANCE_PATH, {"as_of": day.isoformat()})
+    except ApiError:
+        return None
+    for row in trial_balance["rows"]:
+        if row["gl_code"] == gl_code:
+            credit = _get_credit(row)
+            return ("debit" if credit < 0 else "credit"), f"{abs(credit):f}"
+    return None
 
 
 def _split_description(row: dict[str, Any]) -> dict[str, Any]:
