@@ -119,7 +119,7 @@ async def test_card_payment_is_disputed_answered_and_refunded(
     dialog = tab.page.get_by_role("dialog")
     await dialog.get_by_label("Merchant response").fill("Handed over at the counter")
     await submit_dialog(tab, "Record response")
-    await tab.page.get_by_role("button", name="Refund customer").click()
+    await tab.page.get_by_role("button", name="Refund 60.00").click()
     await dialog.get_by_label("Reason").fill("No proof of delivery")
     await tab.take_screenshot("dispute-refund", within=_DIALOG)
     await submit_dialog(tab, "Refund customer")

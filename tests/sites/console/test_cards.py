@@ -411,7 +411,7 @@ async def test_lost_card_is_replaced_in_two_steps(
     begun = await support.submit_action("card.replace", {"reason": "lost"}, serial=old)
     assert begun.headers["HX-Redirect"] == f"/console/cards/{old}/replace"
     text = await support.get_page_text(f"/console/cards/{old}/replace")
-    assert "Code sent" in text and "card.replace_confirm?serial=" in text
+    assert "Code for the customer" in text and "card.replace_confirm?serial=" in text
     code = await harness.get_pending_code(customer["phone_number"])
     form = {"card_serial": new, "otp": code}
     await support.submit_action("card.replace_confirm", form, serial=old)

@@ -22,8 +22,7 @@ async def test_dispute_shows_both_sides_and_the_customer(
     assert f"{name} contests a payment of 85.00 SLE at " in text
     assert "Not received: Nothing &lt;b&gt;arrived&lt;/b&gt;" in (await officer.get(url)).text
     assert "can answer until" in text and "Recent activity" in text
-    assert re.search(r"A refund would be</dt><dd>\s*<strong>85.00 SLE", text)
-    assert "Refunded before" not in text
+    assert "Refund 85.00 SLE" in text and "Refunded before" not in text
     assert (await driver.act(dispute, "respond", text="It was sent")).status_code == 200
     answered = await officer.get_page_text(url)
     assert "It was sent" in answered and "can answer until" not in answered

@@ -12,6 +12,7 @@ const handset = createHandset("", api, { onShow: showConversations });
 
 const PHONE_NUMBER = /^\+[1-9]\d{5,14}$/;
 const SEARCH_DELAY_MS = 250;
+const smallScreen = matchMedia("(max-width: 50rem)");
 
 const { threads, active } = loadThreads();
 
@@ -74,20 +75,17 @@ function showResults(people, note) {
     element("person-search").value = "";
     showResults([], "");
     selectPerson({ phone, name: isNew ? phone : name });
-    if (isSmallScreen()) element("person").open = false;
+    if (smallScreen.matches) element("person").open = false;
     handset.focus();
   };
   element("results").replaceChildren(...people.map((person) => createElement("li", "", createPersonButton(person, createHandler(person)))));
   element("results-note").textContent = note;
 }
 
-function isSmallScreen() {
-  return matchMedia("(max-width: 50rem)").matches;
-}
-
 // Startup
 
-if (isSmallScreen()) element("person").open = false;
+element("person").open = !smallScreen.matches;
+smallScreen.addEventListener("change", () => { element("person").open = !smallScreen.matches; });
 const parameters = new URLSearchParams(location.search);
 const initial = !parameters.has("phone") && (threads.find(({ phone }) => phone === active) || threads[0]);
 if (initial) selectPerson(initial);

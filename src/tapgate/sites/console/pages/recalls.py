@@ -28,12 +28,14 @@ TABS: Final = {
 }
 
 
-def _build_decision(verdict: RecallVerdict, title: str, description: str, message: str) -> Action:
+def _build_decision(
+    verdict: RecallVerdict, title: str, button: str, description: str, message: str
+) -> Action:
     return Action(
         name=f"recall.{verdict}",
         endpoint=f"POST {_RECALL_PATH}/decide",
         title=title,
-        button=verdict.capitalize(),
+        button=button,
         description=description,
         fields=(
             Field("decision", kind="hidden", value=verdict),
@@ -50,6 +52,7 @@ ACTIONS: Final = (
     _build_decision(
         RecallVerdict.RELEASE,
         "Release the held money?",
+        "Release to recipient",
         "Ends the recall. The recipient keeps the money, and the sender is told. This can't be"
         " undone.",
         "Recall ended. The recipient keeps the money.",
@@ -57,6 +60,7 @@ ACTIONS: Final = (
     _build_decision(
         RecallVerdict.RETURN,
         "Return the held money?",
+        "Return to sender",
         "Ends the recall. The held money goes back to the sender, and both are told. The fee is not"
         " returned. This can't be undone.",
         "Recall ended. The money is back with the sender.",
