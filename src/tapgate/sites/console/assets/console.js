@@ -86,7 +86,10 @@
 
   // --- Dialog ---
 
+  let isDialogArriving = false;
+
   function openDialog() {
+    isDialogArriving = false;
     if (!dialog().open) dialog().showModal();
     const problem = dialog().querySelector("[aria-invalid], .problem");
     const first = dialog().querySelector("input:not([type=hidden]), select, textarea, button, a");
@@ -98,8 +101,8 @@
   }
 
   function emptyDialog() {
-    // The close event fires later, when another form may already be open.
-    if (dialog().open) return;
+    // The close event fires later, when another form may already be open or about to open.
+    if (dialog().open || isDialogArriving) return;
     document.getElementById("dialog-body").replaceChildren();
     document.getElementById("dialog-problem").replaceChildren();
   }
@@ -380,10 +383,12 @@
       else restore = captureState(target);
     }
   });
-  document.addEventListener("htmx:afterSwap", (event) => {
-    if (event.detail.target.id === "dialog-body") openDialog();
+  document.addEventListener("htmx:afterSwap", ({ target }) => {
+    if (target.id === "dialog-body") isDialogArriving = true;
   });
-  document.addEventListener("htmx:afterSettle", () => {
+  // Fields react to what is typed only after the new content has settled.
+  document.addEventListener("htmx:afterSettle", ({ target }) => {
+    if (target.id === "dialog-body") openDialog();
     restore?.();
     restore = null;
   });
