@@ -23,7 +23,7 @@ TABS: Final = {
     "returned": "Returned",
     "kept": "Kept",
     "expired": "Expired",
-    "decided": "Decided",
+    "decided": "Decided by staff",
     "all": "All",
 }
 
