@@ -10,6 +10,7 @@ from builders.approvals import build_rule, decide, require_held, set_rules
 from builders.owner_world import OWNER_ROLES, V1, OwnerWorld
 from builders.participants import FUND_URL, create_partner, get_partner_auth
 from builders.payments import PosDriver
+from builders.payouts import change_payout, create_merchant, request_payout
 from cases import each
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness, parse_error
@@ -283,9 +284,9 @@ async def test_payments_are_filtered_and_exported(
 @each(
     "role, figures",
     [
-        ("M", {"Payments": "100.00 SLE", "Refunds": "0.00 SLE", "Payouts": "10.00 SLE"}),
-        ("K", {"Payments": "100.00 SLE", "Refunds": "0.00 SLE", "Payouts": "10.00 SLE"}),
-        ("P", {"Top-ups": "30.00 SLE", "Deposits": "800.00 SLE", "Payouts": "10.00 SLE"}),
+        ("M", {"Payments": "100.00 SLE", "Refunds": "0.00 SLE", "Bank payouts": "10.00 SLE"}),
+        ("K", {"Payments": "100.00 SLE", "Refunds": "0.00 SLE", "Bank payouts": "10.00 SLE"}),
+        ("P", {"Top-ups": "30.00 SLE", "Deposits": "800.00 SLE", "Bank payouts": "10.00 SLE"}),
         ("G", {"Cash-ins": "20.00 SLE", "Cash-outs": "0.00 SLE"}),
     ],
 )
@@ -303,6 +304,18 @@ async def test_payments_are_added_up_by_direction(
     assert list(one) == ["Selected payments"]
     wrong = await client.get_page_text("/portal/transactions?from=soon&type=payout")
     assert "This filter was ignored" in wrong
+
+
+async def test_payouts_are_added_up_without_those_that_came_back(
+    console_clients: ConsoleClients, harness: Harness
+) -> None:
+    shop = await create_merchant(harness)
+    _, canceled = [await request_payout(harness, shop, amount=amount) for amount in ("40", "25")]
+    assert (await change_payout(harness, canceled["id"], "cancel")).status_code == 200
+    client = console_clients.create_signed_out()
+    client.set_session(await harness.create_owner_user("M", shop))
+    found = _read_sums(await client.get_page_text("/portal/transactions"))
+    assert found["Bank payouts"] == "40.00 SLE"
 
 
 def _read_sums(text: str) -> dict[str, str]:
@@ -552,7 +565,7 @@ async def test_manager_invites_disables_and_enables_a_cashier(
     invited = await client.submit_action("team.create", user)
     assert "/portal/invitation#" in invited.text, invited.text
     text = await client.get_page_text("/portal/team")
-    assert "fatu@example.com" in text and "Cashier" in text
+    assert "fatu@example.com" in text and "Cashier" in text and "No second factor" in text
     (fatu,) = [
         row["id"]
         for row in await own.harness.database.fetch(

@@ -1,7 +1,8 @@
 """Payments: list with filters, CSV export, and a payment's receipt."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
@@ -65,17 +66,18 @@ _TYPES: Final[Mapping[OwnerType, tuple[TransactionType, ...]]] = {
         TransactionType.PAYOUT_RETURN,
     ),
 }
+_BANK_PAYOUTS: Final = source_text("Bank payouts")
 #: Totals above the list per owner type. Each total has one direction.
 _SUMS: Final[Mapping[OwnerType, Mapping[str, Mapping[str, str]]]] = {
     OwnerType.PROCESSOR: {
         source_text("Payments"): {"flow": MoneyFlow.PAYMENTS.value},
         source_text("Refunds"): {"flow": MoneyFlow.REFUNDS.value},
-        source_text("Payouts"): {"type": TransactionType.PAYOUT.value},
+        _BANK_PAYOUTS: {"type": TransactionType.PAYOUT.value},
     },
     OwnerType.PARTNER: {
         source_text("Top-ups"): {"flow": MoneyFlow.MONEY_IN.value},
         source_text("Deposits"): {"type": TransactionType.PARTNER_DEPOSIT.value},
-        source_text("Payouts"): {"type": TransactionType.PAYOUT.value},
+        _BANK_PAYOUTS: {"type": TransactionType.PAYOUT.value},
     },
     OwnerType.AGENT: {
         source_text("Cash-ins"): {"flow": MoneyFlow.MONEY_IN.value},
@@ -130,10 +132,31 @@ async def _load_sums(request: PageRequest) -> _Sums:
     is_narrow = filters.keys() & {"type", "flow"}
     sums = {_SELECTED: dict[str, str]()} if is_narrow else _SUMS[get_owner_type(request)]
     found = {
-        label: await request.get(f"{_LIST_PATH}/totals", {**period, **filters, **own})
+        label: await _get_totals(request, {**period, **filters, **own})
         for label, own in sums.items()
     }
+    if _BANK_PAYOUTS in found:
+        returned = {"type": TransactionType.PAYOUT_RETURN.value}
+        returns = await _get_totals(request, {**period, **filters, **returned})
+        found[_BANK_PAYOUTS] = _subtract(found[_BANK_PAYOUTS], returns)
     return _Sums(name, found)
+
+
+def _get_totals(request: PageRequest, filters: Mapping[str, str]) -> Awaitable[Any]:
+    return request.get(f"{_LIST_PATH}/totals", filters)
+
+
+def _subtract(totals: dict[str, Any], returned: dict[str, Any]) -> dict[str, Any]:
+    """Return the totals of payouts without those that came back, each with its fee."""
+    return {
+        **totals,
+        "count": totals["count"] - returned["count"],
+        "is_complete": totals["is_complete"] and returned["is_complete"],
+        **{
+            name: f"{Decimal(totals[name]) - Decimal(returned[name]):f}"
+            for name in ("amount", "fees")
+        },
+    }
 
 
 pages.get(f"{PORTAL}/transactions/export")(transactions.export_transactions)
