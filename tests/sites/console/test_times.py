@@ -32,6 +32,12 @@ def test_time_is_described_in_the_zone_and_language_of_the_viewer(
     assert describe_time(moment, _NOW, zone, get_translator(language)) == expected
 
 
+def test_time_can_have_seconds() -> None:
+    moment, translator = datetime(2026, 3, 2, 1, 5, 9, tzinfo=UTC), get_translator(Language.EN)
+    described = describe_time(moment, _NOW, _FREETOWN, translator, with_seconds=True)
+    assert described == "Today 01:05:09"
+
+
 @pytest.mark.parametrize("name", [None, "", "Africa", "../../etc/passwd", "Nowhere/Land", "\0"])
 def test_unknown_zone_is_ignored(name: str | None) -> None:
     assert get_zone(name) is None

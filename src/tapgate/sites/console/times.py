@@ -52,7 +52,14 @@ def get_zone(name: str | None) -> ZoneInfo | None:
         return None
 
 
-def describe_time(moment: datetime, now: datetime, zone: ZoneInfo, translator: Translator) -> str:
+def describe_time(
+    moment: datetime,
+    now: datetime,
+    zone: ZoneInfo,
+    translator: Translator,
+    *,
+    with_seconds: bool = False,
+) -> str:
     """Format a time: `Today 14:30`, `Nov 14, 14:30`, or in another year `Nov 14, 2025, 14:30`."""
     local, today = moment.astimezone(zone), now.astimezone(zone).date()
     if local.date() == today:
@@ -61,7 +68,7 @@ def describe_time(moment: datetime, now: datetime, zone: ZoneInfo, translator: T
         day = translator.translate("Yesterday")
     else:
         day = f"{_format_day(local, translator, with_year=local.year != today.year)},"
-    return f"{day} {local:%H:%M}"
+    return f"{day} {local:%H:%M:%S}" if with_seconds else f"{day} {local:%H:%M}"
 
 
 def _format_day(moment: datetime, translator: Translator, *, with_year: bool) -> str:
@@ -71,7 +78,9 @@ def _format_day(moment: datetime, translator: Translator, *, with_year: bool) ->
     return f"{moment.day} {month} {moment.year}" if with_year else f"{moment.day} {month}"
 
 
-def _format_time(context: Context, moment: str | None, translator: Translator) -> Markup | str:
+def _format_time(
+    context: Context, moment: str | None, translator: Translator, *, with_seconds: bool = False
+) -> Markup | str:
     if not moment:
         return DASH
     try:
@@ -79,8 +88,9 @@ def _format_time(context: Context, moment: str | None, translator: Translator) -
     except ValueError:
         return moment
     request = context["request"]
-    text = describe_time(time, request.now, request.zone, translator)
-    return Markup('<time datetime="{}">{}</time>').format(moment, text)
+    text = describe_time(time, request.now, request.zone, translator, with_seconds=with_seconds)
+    attribute = Markup(" data-seconds") if with_seconds else ""
+    return Markup('<time datetime="{}"{}>{}</time>').format(moment, attribute, text)
 
 
 def _format_date(date: str | None, translator: Translator) -> Markup | str:

@@ -12,6 +12,7 @@
   const { lang, dataset: { timezone: timeZone } } = document.documentElement;
   const buildFormat = (options) => new Intl.DateTimeFormat(lang, { ...options, timeZone });
   const clock = buildFormat({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  const clockWithSeconds = buildFormat({ hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
   const day = buildFormat({ day: "numeric", month: "short" });
   const dayOfYear = buildFormat({ day: "numeric", month: "short", year: "numeric" });
   const calendarDay = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeZone: "UTC" });
@@ -42,7 +43,8 @@
       }
       const isInSentence =
         element.closest(".changes") || /[\p{L}:,]\s*$/u.test(element.previousSibling?.textContent ?? "");
-      const text = `${formatDay(moment, isInSentence)} ${clock.format(moment)}`;
+      const time = ("seconds" in element.dataset ? clockWithSeconds : clock).format(moment);
+      const text = `${formatDay(moment, isInSentence)} ${time}`;
       // The server has rendered the same text, except within sentences and before it knows the zone.
       if (element.textContent !== text) element.textContent = text;
       element.title = fullTime.format(moment);
