@@ -1,7 +1,9 @@
-"""docs/architecture.md shows the parts of the source."""
+"""docs/architecture.md shows the parts of the source, and imports have one direction."""
 
+import ast
 import re
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from tools.manual.parts import list_parts, render_parts
@@ -31,6 +33,29 @@ def test_every_subject_is_named() -> None:
     }
     assert {"disputes", "portal", "payouts"} <= names
     assert {name for name in names if f"{name}/" not in text} == set()
+
+
+def test_no_modules_import_each_other() -> None:
+    """Imports within functions count too: they only hide that two modules are one."""
+    source = ROOT / "src"
+    files = {
+        ".".join(file.relative_to(source).with_suffix("").parts): file
+        for file in source.rglob("*.py")
+        if file.name != "__init__.py"
+    }
+    assert len(files) > 500
+    imports = {name: set(_list_imports(file)) & files.keys() for name, file in files.items()}
+    TopologicalSorter(imports).prepare()  # raises CycleError, which names the modules
+
+
+def _list_imports(file: Path) -> Iterator[str]:
+    """Yield the names of modules that a module may import."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def _list_folders(parent: Path) -> Iterator[Path]:

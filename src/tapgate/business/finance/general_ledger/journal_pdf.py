@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from tapgate.business.branding.model import Branding
 from tapgate.business.finance.general_ledger.journal_formats import JournalBuilder
-from tapgate.business.finance.reports.documents import PDF_CONTENT_TYPE, Column, Document
+from tapgate.business.finance.reports.documents import Column, Document
+from tapgate.business.finance.reports.files import PDF_CONTENT_TYPE
 
 _COLUMNS: Final = (
     Column("date", "Date", 3),

@@ -6,7 +6,7 @@ from tapgate.business.branding.operations import get_branding
 from tapgate.business.finance.general_ledger import operations, queries
 from tapgate.business.finance.general_ledger.journal import export_journal
 from tapgate.business.finance.general_ledger.model import build_kind_balances, build_trial_balance
-from tapgate.business.finance.reports.documents import MEDIA, build_reply
+from tapgate.business.finance.reports.files import MEDIA, build_reply
 from tapgate.business.finance.reports.ledger_reports import describe_trial_balance
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Unguarded

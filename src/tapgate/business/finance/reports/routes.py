@@ -3,7 +3,7 @@
 from datetime import date
 
 from tapgate.business.finance.reports import ledger_reports, reconciliation, safeguarding
-from tapgate.business.finance.reports.documents import MEDIA, build_reply
+from tapgate.business.finance.reports.files import MEDIA, build_reply
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.owner_access import NEVER
