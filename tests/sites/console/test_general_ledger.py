@@ -37,6 +37,8 @@ async def test_finance_sees_balances_and_downloads_the_journal(
     cash = await finance.get_page_text(f"{URL}/entries?gl_code=1000&day={day}")
     assert re.search("Closing balance</dt><dd>[1-9][0-9,.]+ SLE<small>Debit</small>", cash)
     assert (await finance.get(f"{URL}/entries?gl_code=2100&day=never")).status_code == 422
+    for query in ("/entries?gl_code=2100&day=0001-01-01", "?as_of=0001-01-01"):
+        assert (await finance.get(f"{URL}{query}")).status_code in (200, 422), query
     assert not re.search(r">txn_\w+<", entries)
     assert "No entries" in await finance.get_page_text(f"{URL}/entries?gl_code=1&day={day}")
     assert (await finance.get(f"{URL}/entries")).headers["Location"] == URL

@@ -1,6 +1,6 @@
 """General ledger: balances by account kind, trial balance, journal download and GL codes."""
 
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal
 from typing import Any, Final
 
@@ -101,7 +101,7 @@ async def show_entries(request: PageRequest) -> Reply[bytes]:
         day=day,
         rows=rows,
         totals={"debit": f"{debit:f}", "credit": f"{credit:f}"},
-        opening=await _get_balance(request, gl_code, end - timedelta(days=1)),
+        opening=await _get_balance(request, gl_code, _get_day_before(end)),
         closing=await _get_balance(request, gl_code, end),
         is_whole_day="cursor" not in query and not page["has_more"],
         next_path=request.build_next_page_path(page["next_cursor"]) if page["has_more"] else None,
@@ -147,7 +147,7 @@ async def _build_income_statement(
     """
     try:
         start = await request.get(
-            _TRIAL_BALANCE_PATH, {"as_of": (first_day - timedelta(days=1)).isoformat()}
+            _TRIAL_BALANCE_PATH, {"as_of": _get_day_before(first_day).isoformat()}
         )
     except ApiError:
         return None
@@ -172,6 +172,11 @@ def _get_credit(row: dict[str, str]) -> Decimal:
 def _get_today(request: PageRequest) -> date:
     services = request.context.services
     return get_platform_day(services.clock(), services.settings.timezone)
+
+
+def _get_day_before(day: date) -> date:
+    """Return the previous day, or the first day of the calendar for itself."""
+    return date.fromordinal(max(day.toordinal() - 1, 1))
 
 
 def _parse_day(text: str | None) -> date | None:
