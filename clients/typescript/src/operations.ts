@@ -2938,7 +2938,7 @@ export class Operations extends Transport {
   /**
    * End your other sessions.
    *
-   * Their tokens are rejected, normally before the response is sent. The session of this request
+   * Their tokens are rejected, normally before the response is sent. Your current session
    * continues.
    *
    * Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager, partner_user.

@@ -193,7 +193,7 @@ async def _list_factors(source: Database | Transaction, admin_id: int) -> list[F
 
 
 def build_factors_sql(admin_id: str) -> str:
-    """Return an SQL expression for the names of the factors that an admin has enrolled."""
+    """Return an SQL expression for the factors that an admin has enrolled."""
     return f"""ARRAY(
         SELECT 'totp' FROM admin_totp WHERE admin_id = {admin_id} AND secret IS NOT NULL
         UNION ALL

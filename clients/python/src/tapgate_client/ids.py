@@ -52,7 +52,7 @@ def encode(prefix: str, number: int) -> str:
 
 
 def get_prefix(public_id: str) -> str:
-    """Return the prefix of a public ID: most have four characters, that of a payout has three."""
+    """Return the prefix of a public ID: most have four characters, payout IDs three."""
     return public_id[: public_id.find("_") + 1]
 
 

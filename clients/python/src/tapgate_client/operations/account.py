@@ -196,7 +196,7 @@ class AccountOperations(OperationGroup[M]):
     def end_other_sessions(self) -> None:
         """End your other sessions.
 
-        Their tokens are rejected, normally before the response is sent. The session of this request
+        Their tokens are rejected, normally before the response is sent. Your current session
         continues.
 
         Access: an admin with any role. Owner roles: agent_user, merchant_cashier, merchant_manager,

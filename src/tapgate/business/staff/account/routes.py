@@ -244,7 +244,7 @@ async def list_sessions(request: RequestContext, query: PageQuery) -> Page[Sessi
 async def end_other_sessions(request: RequestContext, tx: Transaction) -> None:
     """End your other sessions.
 
-    Their tokens are rejected, normally before the response is sent. The session of this request
+    Their tokens are rejected, normally before the response is sent. Your current session
     continues.
     """
     admin_id, session_id = request.admin_and_session_ids
